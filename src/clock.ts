@@ -1,0 +1,15 @@
+/** The one place that reads time, so that tests and simulations can bring their own. */
+export interface Clock {
+  /** Milliseconds from an arbitrary start, never going back. */
+  nowMs(): number;
+  /** Seconds since 1970, for `created` fields. */
+  unixSeconds(): number;
+}
+
+export const systemClock: Clock = {
+  nowMs: () => performance.now(),
+  unixSeconds: () => Math.floor(Date.now() / 1000),
+};
+
+/** Lets the event loop turn once: timers, sockets and signals get their say. */
+export const nextTask = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));

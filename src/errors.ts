@@ -1,0 +1,98 @@
+/**
+ * Every error that a user can meet, each with a stable `code`, the HTTP `status` it becomes, and
+ * what to do about it in the message. Bugs are thrown as `InvariantError`.
+ */
+export class DeltafoldError extends Error {
+  readonly code: string;
+  readonly status: number;
+  /** The request field at fault, in OpenAI's error shape. */
+  readonly param: string | null;
+
+  constructor(
+    code: string,
+    message: string,
+    options: { status?: number; param?: string | null; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.status = options.status ?? 500;
+    this.param = options.param ?? null;
+  }
+}
+
+/** A checkpoint file that is missing, truncated, lying or unsupported. Names the file and the field. */
+export class CheckpointError extends DeltafoldError {
+  constructor(file: string, detail: string, cause?: unknown) {
+    super("invalid_checkpoint", `${file}: ${detail}`, { status: 400, cause });
+  }
+}
+
+/** A request, flag or argument that can never work as given. */
+export class InputError extends DeltafoldError {
+  constructor(message: string, param: string | null = null, code = "invalid_value") {
+    super(code, message, { status: 400, param });
+  }
+}
+
+/** Prompt and reply do not fit the context. */
+export class ContextLengthError extends DeltafoldError {
+  constructor(
+    contextTokens: number,
+    promptTokens: number,
+    replyTokens: number,
+    param = "messages",
+  ) {
+    super(
+      "context_length_exceeded",
+      `This model's maximum context length is ${contextTokens} tokens. However, you requested ` +
+        `${promptTokens + replyTokens} tokens (${promptTokens} in the prompt, ${replyTokens} for the ` +
+        "reply). Please reduce the length of the prompt or the reply.",
+      { status: 400, param },
+    );
+  }
+}
+
+/** More requests are waiting than the queue holds. */
+export class QueueFullError extends DeltafoldError {
+  constructor(waiting: number) {
+    super("queue_full", `${waiting} requests are already waiting. Try again later.`, {
+      status: 429,
+    });
+  }
+}
+
+/** Weights, states and caches would not fit the memory at hand. Both numbers are in the message. */
+export class MemoryError extends DeltafoldError {
+  constructor(neededBytes: number, budgetBytes: number, hint: string) {
+    const mib = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`;
+    super("out_of_memory", `needs ${mib(neededBytes)}, ${mib(budgetBytes)} available. ${hint}`, {
+      status: 503,
+    });
+  }
+}
+
+/** The backend failed or was lost while work was in flight. */
+export class BackendError extends DeltafoldError {
+  constructor(message: string, cause?: unknown) {
+    super("backend_error", message, { status: 500, cause });
+  }
+}
+
+/** The forward pass produced a logit that is not a finite number; the stream's state is not kept. */
+export class NonFiniteLogitsError extends DeltafoldError {
+  constructor(position: number) {
+    super("non_finite_logits", `The model produced a non-finite logit at position ${position}.`);
+  }
+}
+
+/** A broken invariant: a bug in deltafold, never a user's fault. */
+export class InvariantError extends DeltafoldError {
+  constructor(message: string) {
+    super("internal_error", `deltafold bug: ${message}`);
+  }
+}
+
+export function invariant(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new InvariantError(message);
+}
