@@ -1,0 +1,98 @@
+import { invariant, MemoryError } from "../../errors.ts";
+
+const wasmPageBytes = 65536;
+/** What a 32-bit WebAssembly memory can hold. */
+const arenaBytesMax = 65536 * wasmPageBytes;
+
+export const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
+
+/**
+ * One shared WebAssembly memory, used in two phases: first everything is placed and its contents are
+ * promised (`place…`), then the memory is taken at its exact size and filled (`fill`). So the sum is
+ * known before a byte is taken, and nothing ever moves.
+ */
+export class Arena {
+  /** Bytes placed so far, the reserved start included. */
+  bytes: number;
+  readonly #tasks: (() => void | Promise<void>)[] = [];
+  #memory: WebAssembly.Memory | null = null;
+
+  /** @param firstByte where placing begins; what lies below is the kernels' control block. */
+  constructor(firstByte: number) {
+    this.bytes = firstByte;
+  }
+
+  get memory(): WebAssembly.Memory {
+    invariant(this.#memory !== null, "the arena has no memory yet");
+    return this.#memory;
+  }
+
+  /** Takes `bytes`, zeroed, on cache lines of their own. Returns the address. */
+  place(bytes: number): number {
+    invariant(this.#memory === null, "the arena is closed");
+    const at = this.bytes;
+    this.bytes += roundUp(bytes, 64);
+    return at;
+  }
+
+  /** Runs once the memory is there. */
+  later(task: () => void | Promise<void>): void {
+    this.#tasks.push(task);
+  }
+
+  /** Places words, pointers among them. */
+  placeU32(values: readonly number[]): number {
+    const at = this.place(4 * values.length);
+    this.later(() => this.u32(at, values.length).set(values));
+    return at;
+  }
+
+  /** Places a vector that is read later. */
+  placeF32(length: number, read: () => Promise<Float32Array>): number {
+    const at = this.place(4 * length);
+    this.later(async () => {
+      const values = await read();
+      invariant(values.length === length, `${values.length} floats where ${length} were placed`);
+      this.f32(at, length).set(values);
+    });
+    return at;
+  }
+
+  /** @throws MemoryError where the sum is over a 32-bit memory, or the engine refuses it. */
+  async fill(onProgress?: (done: number, total: number) => void): Promise<void> {
+    if (this.bytes > arenaBytesMax) {
+      const hint = "Use fewer bits a weight, a shorter context, or a GPU.";
+      throw new MemoryError(this.bytes, arenaBytesMax, hint);
+    }
+    try {
+      this.#memory = new WebAssembly.Memory({
+        initial: Math.ceil(this.bytes / wasmPageBytes),
+        maximum: arenaBytesMax / wasmPageBytes,
+        shared: true,
+      });
+    } catch {
+      throw new MemoryError(this.bytes, 0, "WebAssembly refused to reserve that much.");
+    }
+    for (const [index, task] of this.#tasks.entries()) {
+      await task();
+      onProgress?.(index + 1, this.#tasks.length);
+    }
+    this.#tasks.length = 0;
+  }
+
+  u8(at: number, length: number): Uint8Array {
+    return new Uint8Array(this.memory.buffer, at, length);
+  }
+
+  i32(at: number, length: number): Int32Array {
+    return new Int32Array(this.memory.buffer, at, length);
+  }
+
+  u32(at: number, length: number): Uint32Array {
+    return new Uint32Array(this.memory.buffer, at, length);
+  }
+
+  f32(at: number, length: number): Float32Array {
+    return new Float32Array(this.memory.buffer, at, length);
+  }
+}

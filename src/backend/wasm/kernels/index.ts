@@ -1,0 +1,87 @@
+// Entry points of the kernel module. One instance a thread, all over one shared memory.
+import {
+  INSTRUCTION_BYTES,
+  OP_ATTEND,
+  OP_CONV,
+  OP_EMBED,
+  OP_GATED_NORM,
+  OP_NORM,
+  OP_PROJECT,
+  OP_ROPE,
+  OP_SCAN,
+  OP_SWIGLU,
+  OP_TAP,
+  PASS_DRAWS,
+  PASS_DRAW_ROWS,
+  PASS_IDS,
+  PASS_ROWS,
+} from "../layout";
+import { attend, rope } from "./attention";
+import { conv, scan } from "./delta";
+import { embed, gatedNorm, norm, swiglu, tap } from "./norm";
+import { project } from "./project";
+import { barrier } from "./sync";
+
+export { probeDot, probeExp, probeMadd } from "./probe";
+
+/**
+ * Runs `count` instructions at `program` over the pass at `pass` as one of `threads` threads. Word 0 of
+ * an instruction is its op, word 1 tells whether it runs over the pass's rows (0) or its draws (1).
+ */
+export function run(
+  program: usize,
+  count: i32,
+  pass: usize,
+  scratch: usize,
+  threads: i32,
+): void {
+  for (let i: i32 = 0; i < count; i++) {
+    const op = program + (i as usize) * INSTRUCTION_BYTES;
+    const draws = load<i32>(op, 4) != 0;
+    const rows = load<i32>(pass + (draws ? PASS_DRAWS : PASS_ROWS));
+    if (rows > 0) execute(op, pass, rows, draws, scratch, threads);
+    barrier(threads);
+  }
+}
+
+function execute(
+  op: usize,
+  pass: usize,
+  rows: i32,
+  draws: bool,
+  scratch: usize,
+  threads: i32,
+): void {
+  switch (load<i32>(op)) {
+    case OP_EMBED:
+      embed(op, rows, load<u32>(pass, PASS_IDS) as usize);
+      break;
+    case OP_NORM:
+      norm(op, rows, draws ? (load<u32>(pass, PASS_DRAW_ROWS) as usize) : 0);
+      break;
+    case OP_PROJECT:
+      project(op, rows, scratch, threads);
+      break;
+    case OP_CONV:
+      conv(op, pass, rows);
+      break;
+    case OP_SCAN:
+      scan(op, pass);
+      break;
+    case OP_GATED_NORM:
+      gatedNorm(op, rows);
+      break;
+    case OP_ROPE:
+      rope(op, pass, rows);
+      break;
+    case OP_ATTEND:
+      attend(op, pass, rows, scratch);
+      break;
+    case OP_SWIGLU:
+      swiglu(op, rows);
+      break;
+    case OP_TAP:
+      tap(op, rows);
+      break;
+  }
+}

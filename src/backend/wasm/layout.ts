@@ -1,0 +1,98 @@
+/**
+ * Numbers that the host (TypeScript) and the kernels (AssemblyScript) must agree on. Both compilers
+ * read this very file, so it holds plain constants only.
+ */
+
+/** Bytes of one instruction: an op code and up to fifteen operands, 4 bytes each. */
+export const INSTRUCTION_BYTES = 64;
+
+// Control block, byte offsets from CONTROL_BASE. Each counter has a cache line of its own.
+export const CONTROL_BASE = 1024;
+/** Bumped by the host to start a pass; workers wait on it. */
+export const CONTROL_GENERATION = 0;
+/** Nonzero asks the workers to end. */
+export const CONTROL_EXIT = 4;
+/** Workers that have finished the pass. */
+export const CONTROL_FINISHED = 64;
+/** Bumped by the last worker; the host waits on it. */
+export const CONTROL_DONE = 128;
+export const BARRIER_COUNT = 192;
+export const BARRIER_GENERATION = 256;
+export const BARRIER_SLEEPERS = 320;
+/** The next unclaimed unit of the current step. */
+export const WORK_NEXT = 384;
+
+// Pass block, byte offsets from its base (the host writes it before each pass).
+export const PASS_ROWS = 0;
+export const PASS_DRAWS = 4;
+export const PASS_SEGMENTS = 8;
+/** Pointers to i32 [rows]: token ids, absolute positions, segment of each row. */
+export const PASS_IDS = 12;
+export const PASS_POSITIONS = 16;
+export const PASS_ROW_SEGMENTS = 20;
+/** Pointer to i32 [draws]: the rows whose logits are wanted. */
+export const PASS_DRAW_ROWS = 24;
+/** Pointer to segment records. */
+export const PASS_SEGMENT_TABLE = 28;
+/** Pointer to f32 [rows, rotaryDim]: cosines then sines of each row's angles. */
+export const PASS_ROPE = 32;
+export const PASS_BYTES = 64;
+
+// Segment record.
+export const SEGMENT_FIRST_ROW = 0;
+export const SEGMENT_ROWS = 4;
+export const SEGMENT_STATE_SLOT = 8;
+export const SEGMENT_NEXT_SLOT = 12;
+/** Pointer to i32 page ids. */
+export const SEGMENT_PAGES = 16;
+export const SEGMENT_BYTES = 32;
+
+// Op codes.
+export const OP_EMBED = 1;
+export const OP_NORM = 2;
+export const OP_PROJECT = 3;
+export const OP_CONV = 4;
+export const OP_SCAN = 5;
+export const OP_GATED_NORM = 6;
+export const OP_ROPE = 7;
+export const OP_ATTEND = 8;
+export const OP_SWIGLU = 9;
+export const OP_TAP = 10;
+
+// Matrix record: what a packed matrix is and where it lies.
+export const MATRIX_KIND = 0;
+export const MATRIX_ROWS = 4;
+export const MATRIX_COLS = 8;
+export const MATRIX_GROUP = 12;
+/** Pointer to codes or floats, in blocks of four rows. */
+export const MATRIX_DATA = 16;
+/** Pointer to f32 [row block, group, 8]: four scales, then four biases. */
+export const MATRIX_SCALES = 20;
+export const MATRIX_BYTES = 32;
+
+export const KIND_AFFINE4 = 1;
+export const KIND_AFFINE8 = 2;
+export const KIND_BF16 = 3;
+export const KIND_F32 = 4;
+
+/** Weight rows that share a block: one cache line holds a step of all four. */
+export const BLOCK_ROWS = 4;
+/** Activation rows that share one decoding of a weight block. */
+export const ROW_TILE = 32;
+/** Columns of the state that one scan unit owns. */
+export const SCAN_COLUMNS = 16;
+/** KV rows a page, and the attention tile (limits.ts pageRows). */
+export const PAGE_ROWS = 64;
+
+/** Activations of projections: f32, or int8 per weight group. */
+export const ACTIVATIONS_F32 = 0;
+export const ACTIVATIONS_INT8 = 1;
+
+// A thread's scratch: accumulators of a row tile, one decoded group, then prepared activations.
+export const SCRATCH_BIAS = 2048;
+export const SCRATCH_DECODED = 4096;
+export const SCRATCH_PREPARED = 8192;
+/** Columns that the dense kernels decode at a time. */
+export const DENSE_STEP = 128;
+/** Matrix records and outputs that one PROJECT instruction lists, 16 bytes each. */
+export const PROJECTION_BYTES = 16;

@@ -1,0 +1,145 @@
+import { widen } from "../../weights/floats.ts";
+import { unpackCodes } from "../../weights/packing.ts";
+import type { AffineMatrix, DenseMatrix, Matrix } from "../../weights/weights.ts";
+import { type Arena, roundUp } from "./arena.ts";
+import {
+  BLOCK_ROWS,
+  KIND_AFFINE4,
+  KIND_AFFINE8,
+  KIND_BF16,
+  KIND_F32,
+  MATRIX_BYTES,
+  MATRIX_COLS,
+  MATRIX_DATA,
+  MATRIX_GROUP,
+  MATRIX_KIND,
+  MATRIX_ROWS,
+  MATRIX_SCALES,
+} from "./layout.ts";
+
+/** Rows that are read and packed at a time. */
+const rowsPerRead = 256;
+
+/** Bits that a code or float occupies once packed: 2, 3, 4 → 4; 5, 6, 8 → 8; f16 widens to 32. */
+function packedBits(matrix: Matrix): number {
+  if (matrix.kind === "affine") return matrix.bits <= 4 ? 4 : 8;
+  return matrix.dtype === "bf16" ? 16 : 32;
+}
+
+function kindOf(matrix: Matrix): number {
+  if (matrix.kind === "affine") return matrix.bits <= 4 ? KIND_AFFINE4 : KIND_AFFINE8;
+  return matrix.dtype === "bf16" ? KIND_BF16 : KIND_F32;
+}
+
+const dataBytes = (matrix: Matrix): number =>
+  (roundUp(matrix.rows, BLOCK_ROWS) * matrix.cols * packedBits(matrix)) / 8;
+
+const scaleBytes = (matrix: Matrix): number =>
+  matrix.kind === "dense"
+    ? 0
+    : (roundUp(matrix.rows, BLOCK_ROWS) * matrix.cols * 8) / matrix.groupSize;
+
+/**
+ * Places a matrix in the block layout of `kernels/affine.ts` and `kernels/dense.ts`; it is read and
+ * packed a few rows at a time, and rows past the last are zero. Returns the address of its record.
+ */
+export function placeMatrix(arena: Arena, matrix: Matrix): number {
+  const data = arena.place(dataBytes(matrix));
+  const scales = arena.place(scaleBytes(matrix));
+  const words = new Array<number>(MATRIX_BYTES / 4).fill(0);
+  words[MATRIX_KIND / 4] = kindOf(matrix);
+  words[MATRIX_ROWS / 4] = matrix.rows;
+  words[MATRIX_COLS / 4] = matrix.cols;
+  words[MATRIX_GROUP / 4] = matrix.kind === "affine" ? matrix.groupSize : 0;
+  words[MATRIX_DATA / 4] = data;
+  words[MATRIX_SCALES / 4] = scales;
+  arena.later(async () => {
+    for (let row = 0; row < matrix.rows; row += rowsPerRead) {
+      const count = Math.min(rowsPerRead, matrix.rows - row);
+      if (matrix.kind === "affine") await packAffine(arena, matrix, row, count, data, scales);
+      else await packDense(arena, matrix, row, count, data);
+    }
+  });
+  return arena.placeU32(words);
+}
+
+async function packAffine(
+  arena: Arena,
+  matrix: AffineMatrix,
+  firstRow: number,
+  count: number,
+  data: number,
+  scales: number,
+): Promise<void> {
+  const rows = await matrix.read(firstRow, count);
+  const { cols } = matrix;
+  const groups = cols / matrix.groupSize;
+  const codes = unpackCodes(rows.codes, matrix.bits);
+  const bits = matrix.bits <= 4 ? 4 : 8;
+  const step = 128 / bits;
+  const blockWords = (cols / step) * 16;
+  for (let row = firstRow; row < firstRow + count; row++) {
+    const local = row - firstRow;
+    const block = Math.floor(row / BLOCK_ROWS);
+    const lane = row % BLOCK_ROWS;
+    const out = arena.u32(data + block * blockWords * 4, blockWords);
+    packRow(codes, local * cols, cols, bits, out, lane * 4);
+    const pairs = arena.f32(scales + block * groups * 32, groups * 8);
+    for (let group = 0; group < groups; group++) {
+      pairs[group * 8 + lane] = rows.scales[local * groups + group]!;
+      pairs[group * 8 + 4 + lane] = rows.biases[local * groups + group]!;
+    }
+  }
+}
+
+/** Word l of a step gathers the codes of columns l, 4 + l, 8 + l, … of that step, lowest bits first. */
+function packRow(
+  codes: Uint8Array,
+  from: number,
+  cols: number,
+  bits: number,
+  out: Uint32Array,
+  lane: number,
+): void {
+  const step = 128 / bits;
+  const period = 32 / bits;
+  for (let column = 0; column < cols; column += step) {
+    const at = (column / step) * 16 + lane;
+    for (let l = 0; l < 4; l++) {
+      let word = 0;
+      for (let j = period - 1; j >= 0; j--)
+        word = (word << bits) | codes[from + column + 4 * j + l]!;
+      out[at + l] = word;
+    }
+  }
+}
+
+async function packDense(
+  arena: Arena,
+  matrix: DenseMatrix,
+  firstRow: number,
+  count: number,
+  data: number,
+): Promise<void> {
+  const bytes = await matrix.read(firstRow, count);
+  const bf16 = matrix.dtype === "bf16";
+  const values = bf16 ? new Uint16Array(bytes.slice().buffer) : null;
+  const floats = bf16 ? null : widen(bytes, matrix.dtype);
+  const step = bf16 ? 8 : 4;
+  const blockWords = (matrix.cols / step) * 16;
+  for (let row = firstRow; row < firstRow + count; row++) {
+    const from = (row - firstRow) * matrix.cols;
+    const at = data + Math.floor(row / BLOCK_ROWS) * blockWords * 4;
+    const lane = (row % BLOCK_ROWS) * 4;
+    const words = arena.u32(at, blockWords);
+    const singles = arena.f32(at, blockWords);
+    for (let column = 0; column < matrix.cols; column += step) {
+      for (let l = 0; l < 4; l++) {
+        const to = (column / step) * 16 + lane + l;
+        const source = from + column + l;
+        if (values) words[to] = values[source]! | (values[source + 4]! << 16);
+        else singles[to] = floats![source]!;
+      }
+    }
+  }
+}

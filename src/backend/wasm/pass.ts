@@ -1,0 +1,73 @@
+import type { Plan } from "../../model/plan.ts";
+import type { ModelShape } from "../../model/shape.ts";
+import type { Arena } from "./arena.ts";
+import {
+  PASS_BYTES,
+  PASS_DRAW_ROWS,
+  PASS_DRAWS,
+  PASS_IDS,
+  PASS_POSITIONS,
+  PASS_ROPE,
+  PASS_ROW_SEGMENTS,
+  PASS_ROWS,
+  PASS_SEGMENT_TABLE,
+  PASS_SEGMENTS,
+  SEGMENT_BYTES,
+  SEGMENT_FIRST_ROW,
+  SEGMENT_NEXT_SLOT,
+  SEGMENT_PAGES,
+  SEGMENT_ROWS,
+  SEGMENT_STATE_SLOT,
+} from "./layout.ts";
+import type { PassPlaces } from "./places.ts";
+
+/** Writes a validated plan where the kernels read it. */
+export function writePass(arena: Arena, shape: ModelShape, places: PassPlaces, plan: Plan): void {
+  const rows = plan.ids.length;
+  const block = arena.u32(places.block, PASS_BYTES / 4);
+  block[PASS_ROWS / 4] = rows;
+  block[PASS_DRAWS / 4] = plan.draws.length;
+  block[PASS_SEGMENTS / 4] = plan.segments.length;
+  block[PASS_IDS / 4] = places.ids;
+  block[PASS_POSITIONS / 4] = places.positions;
+  block[PASS_ROW_SEGMENTS / 4] = places.rowSegments;
+  block[PASS_DRAW_ROWS / 4] = places.drawRows;
+  block[PASS_SEGMENT_TABLE / 4] = places.segments;
+  block[PASS_ROPE / 4] = places.rope;
+  arena.i32(places.ids, rows).set(plan.ids);
+  arena.i32(places.drawRows, plan.draws.length).set(plan.draws.map((draw) => draw.row));
+  const positions = arena.i32(places.positions, rows);
+  const rowSegments = arena.i32(places.rowSegments, rows);
+  let pageTable = places.pageTables;
+  plan.segments.forEach((segment, index) => {
+    const record = arena.u32(places.segments + index * SEGMENT_BYTES, SEGMENT_BYTES / 4);
+    record[SEGMENT_FIRST_ROW / 4] = segment.firstRow;
+    record[SEGMENT_ROWS / 4] = segment.rows;
+    record[SEGMENT_STATE_SLOT / 4] = segment.stateSlot;
+    record[SEGMENT_NEXT_SLOT / 4] = segment.nextSlot;
+    record[SEGMENT_PAGES / 4] = pageTable;
+    arena.i32(pageTable, segment.pages.length).set(segment.pages);
+    pageTable += 4 * segment.pages.length;
+    for (let local = 0; local < segment.rows; local++) {
+      positions[segment.firstRow + local] = segment.start + local;
+      rowSegments[segment.firstRow + local] = index;
+    }
+  });
+  writeRope(arena.f32(places.rope, rows * shape.rotaryDim), positions, shape);
+}
+
+/** table [rows, rotaryDim]: cosines, then sines, of position · θ^(−2i / rotaryDim). */
+function writeRope(table: Float32Array, positions: Int32Array, shape: ModelShape): void {
+  const half = shape.rotaryDim / 2;
+  const frequencies = Array.from(
+    { length: half },
+    (_, i) => shape.ropeTheta ** ((-2 * i) / shape.rotaryDim),
+  );
+  positions.forEach((position, row) => {
+    const at = row * shape.rotaryDim;
+    for (let i = 0; i < half; i++) {
+      table[at + i] = Math.cos(position * frequencies[i]!);
+      table[at + half + i] = Math.sin(position * frequencies[i]!);
+    }
+  });
+}

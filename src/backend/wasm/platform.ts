@@ -1,0 +1,44 @@
+/** What the wasm backend needs of its surroundings: Node or a browser. */
+export interface WasmPlatform {
+  /** Threads unless the user says: the cores this process may use. */
+  readonly threads: number;
+  /** The compiled kernels, with or without relaxed SIMD. */
+  kernels(relaxed: boolean): Promise<Uint8Array<ArrayBuffer>>;
+  /** Starts a thread; resolves when it waits for work. `failed` hears of its death. */
+  spawn(setup: ThreadSetup, failed: (error: Error) => void): Promise<WasmThread>;
+}
+
+export interface WasmThread {
+  terminate(): Promise<void>;
+}
+
+/** Everything a thread is told, once. */
+export interface ThreadSetup {
+  readonly module: WebAssembly.Module;
+  readonly memory: WebAssembly.Memory;
+  readonly threads: number;
+  readonly program: number;
+  readonly instructions: number;
+  readonly pass: number;
+  readonly scratch: number;
+}
+
+/** Exports of `kernels/index.ts`. */
+export interface KernelExports {
+  run(program: number, count: number, pass: number, scratch: number, threads: number): void;
+  probeMadd(): number;
+  probeDot(): number;
+  probeExp(x: number): number;
+}
+
+/** One instance of the kernels over a memory. */
+export async function instantiate(
+  module: WebAssembly.Module,
+  memory: WebAssembly.Memory,
+): Promise<KernelExports> {
+  const abort = () => {
+    throw new Error("a kernel aborted");
+  };
+  const instance = await WebAssembly.instantiate(module, { env: { memory, abort } });
+  return instance.exports as unknown as KernelExports;
+}

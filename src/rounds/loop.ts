@@ -1,0 +1,210 @@
+import type { Backend, PassHandle } from "../backend/backend.ts";
+import type { Candidates } from "../backend/candidates.ts";
+import { BackendError, DeltafoldError, invariant, QueueFullError } from "../errors.ts";
+import { streamId } from "../ids.ts";
+import { queueRequestsMax } from "../limits.ts";
+import { planPass, type SegmentRequest } from "../model/plan.ts";
+import { candidatesNeeded } from "../sampling/candidates.ts";
+import { drawToken } from "../sampling/draw.ts";
+import { stateFingerprint } from "../state/fingerprint.ts";
+import { PagePool, PageTable } from "../state/kv-pages.ts";
+import { SlotPool } from "../state/slots.ts";
+import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
+import { schedule } from "./schedule.ts";
+
+/** Streams by what they do right now. */
+export interface LoopCounts {
+  readonly waiting: number;
+  readonly running: number;
+}
+
+/**
+ * Serves all streams of one backend, a round at a time, for as long as there are any. A stream's
+ * tokens depend on its own request alone: the schedule decides when rows are computed, never what
+ * they hold.
+ */
+export class RoundLoop {
+  readonly #backend: Backend;
+  readonly #chunkRows: number;
+  readonly #slots: SlotPool;
+  readonly #pages: PagePool;
+  readonly #streams: LiveStream[] = [];
+  #running: Promise<void> | null = null;
+  #nextId = 0;
+  #lost: BackendError | null = null;
+
+  /** @param chunkRows rows of a prompt chunk; results don't depend on it. */
+  constructor(backend: Backend, chunkRows: number) {
+    invariant(chunkRows > 0 && chunkRows <= backend.info.rowsMax, `prompt chunks of ${chunkRows}`);
+    this.#backend = backend;
+    this.#chunkRows = chunkRows;
+    this.#slots = new SlotPool(backend.info.slots);
+    this.#pages = new PagePool(backend.info.pages);
+    void backend.lost.then((error) => {
+      this.#lost = error;
+    });
+  }
+
+  get counts(): LoopCounts {
+    const waiting = this.#streams.filter((stream) => stream.phase === "waiting").length;
+    return { waiting, running: this.#streams.length - waiting };
+  }
+
+  /** Slots and pages that nobody holds; all of them when no stream is there. */
+  get free(): { readonly slots: number; readonly pages: number } {
+    return { slots: this.#slots.freeCount, pages: this.#pages.freeCount };
+  }
+
+  /**
+   * Queues a request. The returned function cancels it before its next round.
+   * @throws QueueFullError; BackendError where the device is lost
+   */
+  submit(request: RoundRequest, sink: RoundSink): () => void {
+    if (this.#lost) throw this.#lost;
+    const { waiting } = this.counts;
+    if (waiting >= queueRequestsMax) throw new QueueFullError(waiting);
+    invariant(request.promptIds.length > 0 && request.maxTokens > 0, "an empty request");
+    const stream = new LiveStream(streamId(this.#nextId++), request, sink);
+    this.#streams.push(stream);
+    this.#running ??= this.#run();
+    return () => {
+      stream.cancelled = true;
+    };
+  }
+
+  /** Cancels every stream and returns when the last has ended. */
+  async close(): Promise<void> {
+    for (const stream of this.#streams) stream.cancelled = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Requests that arrive in one turn of the event loop share their first round.
+    await Promise.resolve();
+    while (this.#streams.length > 0) await this.#round();
+    this.#running = null;
+  }
+
+  async #round(): Promise<void> {
+    const { cancelled, admitted, filling, decoding } = schedule(
+      this.#streams,
+      this.#slots.freeCount,
+    );
+    for (const stream of cancelled) await this.#finish(stream, "cancelled");
+    for (const stream of admitted) this.#admit(stream);
+    const passes: Promise<void>[] = [];
+    if (filling) passes.push(this.#fill(filling));
+    if (decoding.length > 0) passes.push(this.#decode(decoding));
+    await Promise.all(passes);
+  }
+
+  #admit(stream: LiveStream): void {
+    stream.slot = this.#slots.take();
+    invariant(stream.slot !== null, "admitted without a slot");
+    stream.pages = new PageTable(this.#pages);
+    stream.phase = "filling";
+    this.#backend.open(stream.slot);
+  }
+
+  /** One chunk of a prompt; its last row draws the reply's first token. */
+  async #fill(stream: LiveStream): Promise<void> {
+    const { promptIds } = stream.request;
+    const rows = Math.min(this.#chunkRows, stream.promptLeft);
+    const ids = promptIds.slice(stream.rows, stream.rows + rows);
+    const last = stream.promptLeft === rows;
+    await this.#pass(
+      [stream],
+      (segments) => this.#backend.prefill(planPass(segments)),
+      [ids],
+      last,
+    );
+    if (stream.phase !== "filling" || !last) return;
+    stream.phase = "decoding";
+  }
+
+  /** One row for every decoding stream: its pending token. */
+  async #decode(streams: readonly LiveStream[]): Promise<void> {
+    for (const stream of streams) stream.rounds++;
+    const ids = streams.map((stream) => [stream.pending]);
+    await this.#pass(streams, (segments) => this.#backend.verify(planPass(segments)), ids, true);
+  }
+
+  /** Runs a pass over the streams' rows and delivers what was drawn. */
+  async #pass(
+    streams: readonly LiveStream[],
+    give: (segments: readonly SegmentRequest[]) => PassHandle,
+    ids: readonly (readonly number[])[],
+    draw: boolean,
+  ): Promise<void> {
+    try {
+      const segments = streams.map((stream, index) => this.#segment(stream, ids[index]!, draw));
+      const { draws } = await this.#backend.read(give(segments));
+      for (const [index, stream] of streams.entries()) {
+        stream.rows += ids[index]!.length;
+        if (draw) await this.#deliver(stream, draws[index]!);
+      }
+    } catch (cause) {
+      const error = cause instanceof DeltafoldError ? cause : failure(cause);
+      for (const stream of streams) await this.#finish(stream, "error", error);
+    }
+  }
+
+  #segment(stream: LiveStream, ids: readonly number[], draw: boolean): SegmentRequest {
+    const { slot, pages, rows, request } = stream;
+    invariant(slot !== null && pages !== null, "a stream without a slot in a round");
+    const grown = pages.grow(rows + ids.length);
+    invariant(grown, "the KV pages ran out: admission must keep every stream's pages");
+    return {
+      ids,
+      start: rows,
+      stateSlot: slot,
+      nextSlot: slot,
+      pages: pages.pages,
+      draw: draw ? "last" : "none",
+      candidates: candidatesNeeded(request.sampling),
+      keepLogits: request.fingerprint,
+    };
+  }
+
+  async #deliver(stream: LiveStream, candidates: Candidates | DeltafoldError): Promise<void> {
+    if (candidates instanceof DeltafoldError) {
+      return this.#finish(stream, "error", candidates);
+    }
+    const { sampling, eosIds, maxTokens } = stream.request;
+    if (stream.replyTokens === 0) stream.sink.prefilled();
+    stream.pending = drawToken(candidates, sampling, stream.rows);
+    stream.replyTokens++;
+    const stopped = stream.sink.token(stream.pending);
+    if (stopped || eosIds.has(stream.pending)) await this.#finish(stream, "stop");
+    else if (stream.replyTokens === maxTokens) await this.#finish(stream, "length");
+  }
+
+  async #finish(
+    stream: LiveStream,
+    reason: RoundOutcome["reason"],
+    error: DeltafoldError | null = null,
+  ): Promise<void> {
+    if (stream.phase === "done") return;
+    const complete = reason === "stop" || reason === "length";
+    const stateSha =
+      complete && stream.request.fingerprint ? await this.#fingerprint(stream) : null;
+    stream.phase = "done";
+    this.#streams.splice(this.#streams.indexOf(stream), 1);
+    if (stream.slot !== null) {
+      this.#backend.release(stream.slot);
+      this.#slots.give(stream.slot);
+      stream.pages!.release();
+    }
+    stream.sink.finished({ reason, error, stateSha, rounds: stream.rounds });
+  }
+
+  async #fingerprint(stream: LiveStream): Promise<string> {
+    const { slot, pages, rows } = stream;
+    return stateFingerprint(await this.#backend.save(slot!, pages!.pages, rows));
+  }
+}
+
+function failure(cause: unknown): BackendError {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new BackendError(`The pass failed: ${message}`, cause);
+}
