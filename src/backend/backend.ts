@@ -40,6 +40,8 @@ export interface BackendOptions {
   readonly pages: number;
   readonly rowsMax: number;
   readonly drawsMax: number;
+  /** Bytes that the backend may take; more is a MemoryError before any is taken. */
+  readonly memoryBytesMax?: number;
   /** Hidden states that each pass returns (`forwardSteps`). */
   readonly taps: readonly number[];
   readonly onProgress?: (done: number, total: number) => void;

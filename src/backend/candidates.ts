@@ -1,30 +1,74 @@
-import { NonFiniteLogitsError } from "../errors.ts";
-import type { SlotId } from "../ids.ts";
-import type { Plan } from "../model/plan.ts";
-import { type Candidates, orderCandidates } from "../sampling/candidates.ts";
+import { invariant, NonFiniteLogitsError } from "../errors.ts";
+import type { Position } from "../ids.ts";
 
-export { type Candidates, orderCandidates } from "../sampling/candidates.ts";
+/** Tokens a draw may choose from, by (logit descending, id ascending). The arrays are parallel. */
+export interface Candidates {
+  readonly ids: Int32Array;
+  readonly logits: Float32Array;
+}
+
+/** Up to here a sorted list is kept while walking the row; beyond, the whole row is sorted. */
+const selectMax = 64;
+/** An order key is the logit's 32 bits over 21 bits of id: 53 bits, exact in a double. */
+const idBits = 21;
 
 /**
- * The candidates of every draw of a plan, from logits in this machine's memory. Rows that a slot is to
- * keep are copied into `kept`.
+ * The first `count` candidates of a row (0: all), the lowest id first among equal logits.
+ * @param position where the drawn token will stand; only for the error.
+ * @throws NonFiniteLogitsError when any logit is NaN or infinite: no row is ever masked, so such a
+ *   value means broken weights or a broken kernel.
  */
-export function drawCandidates(
-  plan: Plan,
-  logitsOf: (draw: number) => Float32Array,
-  kept: Map<SlotId, Float32Array>,
-): (Candidates | NonFiniteLogitsError)[] {
-  return plan.draws.map((draw, index) => {
-    const segment = plan.segments.find((part) => draw.row < part.firstRow + part.rows)!;
-    const logits = logitsOf(index);
-    if (draw.keepLogits) kept.set(segment.nextSlot, logits.slice());
-    // The drawn token will stand one past its row.
-    const position = segment.start + draw.row - segment.firstRow + 1;
-    try {
-      return orderCandidates(logits, draw.candidates, position);
-    } catch (error) {
-      if (error instanceof NonFiniteLogitsError) return error;
-      throw error;
+export function orderCandidates(
+  logits: Float32Array,
+  count: number,
+  position: Position,
+): Candidates {
+  invariant(logits.length > 0 && logits.length <= 2 ** idBits, `a row of ${logits.length} logits`);
+  for (let id = 0; id < logits.length; id++) {
+    if (!Number.isFinite(logits[id]!)) throw new NonFiniteLogitsError(position);
+  }
+  const wanted = count === 0 ? logits.length : Math.min(count, logits.length);
+  return wanted <= selectMax ? selectFirst(logits, wanted) : sortFirst(logits, wanted);
+}
+
+/** Insertion into a short sorted list; ids ascend, so an equal logit goes after its like. */
+function selectFirst(row: Float32Array, wanted: number): Candidates {
+  const ids = new Int32Array(wanted);
+  const logits = new Float32Array(wanted).fill(Number.NEGATIVE_INFINITY);
+  for (let id = 0; id < row.length; id++) {
+    const logit = row[id]!;
+    if (logit <= logits[wanted - 1]!) continue;
+    let at = wanted - 1;
+    while (at > 0 && logits[at - 1]! < logit) {
+      logits[at] = logits[at - 1]!;
+      ids[at] = ids[at - 1]!;
+      at--;
     }
-  });
+    logits[at] = logit;
+    ids[at] = id;
+  }
+  return { ids, logits };
+}
+
+/** Sorts numbers that hold logit and id together, because a typed array sorts natively. */
+function sortFirst(row: Float32Array, wanted: number): Candidates {
+  const bits = new Uint32Array(row.length);
+  // Adding 0 turns -0 into +0, which compares equal and so must order by id.
+  new Float32Array(bits.buffer).set(row.map((logit) => logit + 0));
+  const keys = new Float64Array(row.length);
+  for (let id = 0; id < row.length; id++) {
+    const word = bits[id]!;
+    // Descending: positive floats have growing bits and are inverted, negative ones already fall.
+    const falling = word >>> 31 === 0 ? 0x7fffffff - word : word;
+    keys[id] = falling * 2 ** idBits + id;
+  }
+  keys.sort();
+  const ids = new Int32Array(wanted);
+  const logits = new Float32Array(wanted);
+  for (let at = 0; at < wanted; at++) {
+    const id = keys[at]! % 2 ** idBits;
+    ids[at] = id;
+    logits[at] = row[id]!;
+  }
+  return { ids, logits };
 }

@@ -4,8 +4,8 @@ import { BackendError, DeltafoldError, invariant, QueueFullError } from "../erro
 import { streamId } from "../ids.ts";
 import { queueRequestsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
-import { candidatesNeeded } from "../sampling/candidates.ts";
 import { drawToken } from "../sampling/draw.ts";
+import { candidatesNeeded } from "../sampling/params.ts";
 import { stateFingerprint } from "../state/fingerprint.ts";
 import { PagePool, PageTable } from "../state/kv-pages.ts";
 import { SlotPool } from "../state/slots.ts";

@@ -4,7 +4,7 @@ import { pageRows } from "../../limits.ts";
 import { type Plan, type Segment, validatePlan } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
-import { drawCandidates } from "../candidates.ts";
+import { drawCandidates } from "../draw-candidates.ts";
 import { mix } from "./mix.ts";
 
 export interface FakeOptions {

@@ -13,7 +13,7 @@ import type {
   PassResult,
   Snapshot,
 } from "../backend.ts";
-import { drawCandidates } from "../candidates.ts";
+import { drawCandidates } from "../draw-candidates.ts";
 import { type KvPages, kvOffset } from "./attention.ts";
 import { loadReference, type ReferenceTensors } from "./load.ts";
 import { pageFloats, ReferencePass, type SlotState } from "./pass.ts";

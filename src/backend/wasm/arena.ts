@@ -58,11 +58,15 @@ export class Arena {
     return at;
   }
 
-  /** @throws MemoryError where the sum is over a 32-bit memory, or the engine refuses it. */
-  async fill(onProgress?: (done: number, total: number) => void): Promise<void> {
-    if (this.bytes > arenaBytesMax) {
-      const hint = "Use fewer bits a weight, a shorter context, or a GPU.";
-      throw new MemoryError(this.bytes, arenaBytesMax, hint);
+  /**
+   * @param bytesMax what the machine has to give
+   * @throws MemoryError where the sum is over that or over a 32-bit memory, or the engine refuses it
+   */
+  async fill(bytesMax: number, onProgress?: (done: number, total: number) => void): Promise<void> {
+    const limit = Math.min(bytesMax, arenaBytesMax);
+    if (this.bytes > limit) {
+      const hint = "Use fewer bits a weight or a shorter context.";
+      throw new MemoryError(this.bytes, limit, hint);
     }
     try {
       this.#memory = new WebAssembly.Memory({

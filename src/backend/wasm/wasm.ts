@@ -10,7 +10,7 @@ import type {
   PassResult,
   Snapshot,
 } from "../backend.ts";
-import { drawCandidates } from "../candidates.ts";
+import { drawCandidates } from "../draw-candidates.ts";
 import { Arena } from "./arena.ts";
 import { ACTIVATIONS_F32, ACTIVATIONS_INT8, PAGE_ROWS } from "./layout.ts";
 import { writePass } from "./pass.ts";
@@ -72,7 +72,7 @@ export class WasmBackend implements Backend {
     const kind = activations === "int8" ? ACTIVATIONS_INT8 : ACTIVATIONS_F32;
     const program = new ProgramBuilder(arena, options, places, kind).build(options.taps);
     const weightBytes = arena.bytes - before;
-    await arena.fill(onProgress);
+    await arena.fill(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, onProgress);
     const setup = {
       module: kernels.module,
       program: program.at,

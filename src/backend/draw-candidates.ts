@@ -1,0 +1,28 @@
+import { NonFiniteLogitsError } from "../errors.ts";
+import type { SlotId } from "../ids.ts";
+import type { Plan } from "../model/plan.ts";
+import { type Candidates, orderCandidates } from "./candidates.ts";
+
+/**
+ * The candidates of every draw of a plan, from logits in this machine's memory. Rows that a slot is to
+ * keep are copied into `kept`.
+ */
+export function drawCandidates(
+  plan: Plan,
+  logitsOf: (draw: number) => Float32Array,
+  kept: Map<SlotId, Float32Array>,
+): (Candidates | NonFiniteLogitsError)[] {
+  return plan.draws.map((draw, index) => {
+    const segment = plan.segments.find((part) => draw.row < part.firstRow + part.rows)!;
+    const logits = logitsOf(index);
+    if (draw.keepLogits) kept.set(segment.nextSlot, logits.slice());
+    // The drawn token will stand one past its row.
+    const position = segment.start + draw.row - segment.firstRow + 1;
+    try {
+      return orderCandidates(logits, draw.candidates, position);
+    } catch (error) {
+      if (error instanceof NonFiniteLogitsError) return error;
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,71 @@
+import { CheckpointError } from "../errors.ts";
+import type { ModelShape } from "../model/shape.ts";
+import { type ConfigFields, fail, objectField, requiredField, text } from "./config-fields.ts";
+import {
+  type GenerationDefaults,
+  readEosIds,
+  readGenerationDefaults,
+} from "./config-generation.ts";
+import { type QuantizationConfig, readQuantization } from "./config-quantization.ts";
+import { readShape } from "./config-shape.ts";
+import { parseJsonObject } from "./json.ts";
+import type { Folder } from "./source.ts";
+
+export interface CheckpointConfig {
+  /** `qwen3_5` or `qwen3_5_text`, as the file says. */
+  readonly modelType: string;
+  readonly shape: ModelShape;
+  /** Ids that end a reply: of config.json, its text_config and generation_config.json together. */
+  readonly eosIds: readonly number[];
+  readonly generation: GenerationDefaults;
+  /** Null when the checkpoint holds floats alone. */
+  readonly quantization: QuantizationConfig | null;
+}
+
+export const configFile = "config.json";
+const generationFile = "generation_config.json";
+const modelTypes: ReadonlySet<string> = new Set(["qwen3_5", "qwen3_5_text"]);
+
+/**
+ * Reads config.json, wrapper (`text_config`) or flat, and generation_config.json if there is one.
+ *
+ * @throws CheckpointError naming file, field and value
+ */
+export async function readConfig(folder: Folder): Promise<CheckpointConfig> {
+  const config = await readFields(folder, configFile);
+  const hasGeneration = await folder.has(generationFile);
+  const generation = hasGeneration ? await readFields(folder, generationFile) : null;
+  const textConfig = objectField(config, "text_config");
+  const modelType = readModelType(config, textConfig);
+  return {
+    modelType,
+    shape: readShape(textConfig, config),
+    eosIds: readEosIds([config, textConfig, generation]),
+    generation: readGenerationDefaults(generation),
+    quantization: readQuantization(textConfig, config),
+  };
+}
+
+/** Whether config.json describes a DFlash2 drafter rather than a language model. */
+export async function isDrafterFolder(folder: Folder): Promise<boolean> {
+  const { fields } = await readFields(folder, configFile);
+  const architectures = fields.get("architectures");
+  return Array.isArray(architectures) && architectures.includes("DFlash2DraftModel");
+}
+
+async function readFields(folder: Folder, path: string): Promise<ConfigFields> {
+  const file = `${folder.name}/${path}`;
+  if (!(await folder.has(path))) throw new CheckpointError(folder.name, `has no ${path}`);
+  return { file, at: "", fields: parseJsonObject(file, await folder.text(path)) };
+}
+
+function readModelType(config: ConfigFields, textConfig: ConfigFields | null): string {
+  const modelType = requiredField([config], "model_type", text);
+  const inner = textConfig?.fields.get("model_type");
+  const known = `only ${[...modelTypes].join(" and ")} are supported`;
+  if (!modelTypes.has(modelType)) fail(config, "model_type", known, modelType);
+  if (textConfig !== null && inner !== undefined && !modelTypes.has(String(inner))) {
+    fail(textConfig, "model_type", known, inner);
+  }
+  return modelType;
+}

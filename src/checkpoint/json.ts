@@ -1,0 +1,67 @@
+import { CheckpointError } from "../errors.ts";
+import { jsonDepthMax } from "../limits.ts";
+
+/**
+ * Parses a JSON object from a file. `JSON.parse` lets the last of two equal keys win, so that two
+ * readers can see two files in one; equal keys are refused here.
+ *
+ * @throws CheckpointError for anything that is not one object with unique keys
+ */
+export function parseJsonObject(file: string, text: string): ReadonlyMap<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : String(cause);
+    throw new CheckpointError(file, `is not valid JSON: ${detail.slice(0, 200)}`, cause);
+  }
+  const fields = asFields(value);
+  if (fields === null) throw new CheckpointError(file, "is not a JSON object");
+  checkKeys(file, text);
+  return fields;
+}
+
+/** A JSON object as a map, which no key can pollute; null for any other value. */
+export function asFields(value: unknown): ReadonlyMap<string, unknown> | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  return new Map(Object.entries(value));
+}
+
+/** A value for an error message. */
+export function shown(value: unknown): string {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+/** Walks text that is known to be valid JSON, once, and refuses equal keys and deep nesting. */
+function checkKeys(file: string, text: string): void {
+  const objects: (Set<string> | null)[] = [];
+  let lastString = "";
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!;
+    if (char === '"') {
+      const end = stringEnd(text, i);
+      lastString = text.slice(i, end + 1);
+      i = end;
+    } else if (char === "{" || char === "[") {
+      objects.push(char === "{" ? new Set() : null);
+      if (objects.length > jsonDepthMax) {
+        throw new CheckpointError(file, `is nested deeper than ${jsonDepthMax} levels`);
+      }
+    } else if (char === "}" || char === "]") {
+      objects.pop();
+    } else if (char === ":") {
+      const key: string = JSON.parse(lastString);
+      const keys = objects.at(-1);
+      if (keys?.has(key)) throw new CheckpointError(file, `has the key ${shown(key)} twice`);
+      keys?.add(key);
+    }
+  }
+}
+
+/** The place of the quote that closes the string opened at `start`. */
+function stringEnd(text: string, start: number): number {
+  let i = start + 1;
+  while (text[i] !== '"') i += text[i] === "\\" ? 2 : 1;
+  return i;
+}

@@ -1,0 +1,168 @@
+import type { Backend, BackendInfo } from "./backend/backend.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import { ContextLengthError, InputError } from "./errors.ts";
+import type { TokenId } from "./ids.ts";
+import { promptChunkRows, replyTokensDefault } from "./limits.ts";
+import { ReplyText, type ReplyTextOptions } from "./reply-text.ts";
+import { type LoopCounts, RoundLoop } from "./rounds/loop.ts";
+import {
+  resolveSampling,
+  type SamplingDefaults,
+  type SamplingFields,
+  withSeed,
+} from "./sampling/params.ts";
+import { Stream } from "./stream.ts";
+import type { ChatMessage } from "./text/chat-messages.ts";
+import { type ChatTemplate, endsInOpenThink } from "./text/chat-template.ts";
+import type { Tokenizer } from "./text/tokenizer.ts";
+import type { ToolSpec } from "./text/tool-calls.ts";
+
+export type { ChatMessage } from "./text/chat-messages.ts";
+export type { ReplyEvent } from "./text/reply-parser.ts";
+export type { ToolSpec } from "./text/tool-calls.ts";
+
+/** What an engine is made of; the entry files put it together. */
+export interface EngineParts {
+  readonly backend: Backend;
+  readonly tokenizer: Tokenizer;
+  /** Null for checkpoints without one: they complete, but don't chat. */
+  readonly template: ChatTemplate | null;
+  readonly model: string;
+  /** Tokens that end a reply. */
+  readonly eosIds: readonly TokenId[];
+  readonly sampling: SamplingDefaults;
+  /** Prompt and reply together, in tokens. */
+  readonly contextTokens: number;
+  /** What `enable_thinking` is unless a request says; null leaves it to the template. */
+  readonly thinking: boolean | null;
+  readonly clock?: Clock;
+}
+
+/** What every request may say. Fields that are absent or null take the engine's defaults. */
+export interface ReplyRequest extends SamplingFields {
+  readonly maxTokens?: number | null;
+  readonly stop?: readonly string[];
+  /** Goes on past eos tokens, up to `maxTokens`. */
+  readonly ignoreEos?: boolean;
+  /** Whether the reply carries `stateSha`. */
+  readonly fingerprint?: boolean;
+}
+
+export interface ChatRequest extends ReplyRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly tools?: readonly ToolSpec[] | null;
+  /** Variables for the template, such as enable_thinking. */
+  readonly templateKwargs?: Readonly<Record<string, unknown>>;
+}
+
+export interface CompletionRequest extends ReplyRequest {
+  /** Text, or token ids as they are. */
+  readonly prompt: string | readonly TokenId[];
+}
+
+export interface EngineInfo {
+  readonly model: string;
+  readonly contextTokens: number;
+  readonly backend: BackendInfo;
+  readonly chat: boolean;
+}
+
+/** A loaded model on a backend. */
+export class Engine implements AsyncDisposable {
+  readonly info: EngineInfo;
+  readonly #parts: EngineParts;
+  readonly #loop: RoundLoop;
+  readonly #clock: Clock;
+
+  constructor(parts: EngineParts) {
+    const { backend, model, contextTokens, template } = parts;
+    this.#parts = parts;
+    this.#clock = parts.clock ?? systemClock;
+    this.#loop = new RoundLoop(backend, Math.min(promptChunkRows, backend.info.rowsMax));
+    this.info = { model, contextTokens, backend: backend.info, chat: template !== null };
+  }
+
+  /** Requests that wait, and those that have a slot. */
+  get counts(): LoopCounts {
+    return this.#loop.counts;
+  }
+
+  /**
+   * Replies to a conversation.
+   * @throws InputError, ContextLengthError, QueueFullError
+   */
+  chat(request: ChatRequest): Stream {
+    const { template, thinking } = this.#parts;
+    if (!template) {
+      throw new InputError(`${this.info.model} has no chat template: complete a text instead.`);
+    }
+    const tools = request.tools && request.tools.length > 0 ? request.tools : null;
+    const kwargs = { enable_thinking: thinking, ...request.templateKwargs };
+    const rendered = template.render(request.messages, {
+      tools,
+      addGenerationPrompt: true,
+      kwargs,
+    });
+    const chat = { reasoningOpen: endsInOpenThink(rendered), tools };
+    return this.#submit(this.tokenize(rendered), request, { stop: request.stop ?? [], chat });
+  }
+
+  /**
+   * Continues a text or a list of token ids.
+   * @throws InputError, ContextLengthError, QueueFullError
+   */
+  complete(request: CompletionRequest): Stream {
+    const { prompt } = request;
+    const ids = typeof prompt === "string" ? this.tokenize(prompt) : prompt;
+    return this.#submit(ids, request, { stop: request.stop ?? [], chat: null });
+  }
+
+  /** A text's tokens; special tokens written in it are recognised. */
+  tokenize(text: string): TokenId[] {
+    return this.#parts.tokenizer.encode(text);
+  }
+
+  /** Cancels every stream, waits for their ends and gives the backend back. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#loop.close();
+    await this.#parts.backend[Symbol.asyncDispose]();
+  }
+
+  #submit(promptIds: readonly TokenId[], request: ReplyRequest, options: ReplyTextOptions): Stream {
+    const param = options.chat ? "messages" : "prompt";
+    this.#checkPrompt(promptIds, param);
+    const maxTokens = this.#maxTokens(promptIds.length, request.maxTokens ?? null, param);
+    const sampling = withSeed(resolveSampling(request, this.#parts.sampling), promptIds);
+    const text = new ReplyText(this.#parts.tokenizer, options);
+    const stream = new Stream(promptIds.length, text, this.#clock);
+    const eosIds = new Set(request.ignoreEos ? [] : this.#parts.eosIds);
+    const fingerprint = request.fingerprint ?? false;
+    return stream.attach((sink) =>
+      this.#loop.submit({ promptIds, maxTokens, sampling, eosIds, fingerprint }, sink),
+    );
+  }
+
+  #checkPrompt(ids: readonly TokenId[], param: string): void {
+    if (ids.length === 0) throw new InputError(`${param} must not be empty.`, param);
+    const { vocabSize } = this.info.backend.shape;
+    for (const id of ids) {
+      if (Number.isInteger(id) && id >= 0 && id < vocabSize) continue;
+      throw new InputError(
+        `Token id ${id} is not in the vocabulary of ${vocabSize} tokens.`,
+        param,
+      );
+    }
+  }
+
+  #maxTokens(promptTokens: number, asked: number | null, param: string): number {
+    const { contextTokens } = this.info;
+    if (asked !== null && !(Number.isSafeInteger(asked) && asked > 0)) {
+      throw new InputError(`max_tokens must be a whole number over 0, not ${asked}.`, "max_tokens");
+    }
+    const room = contextTokens - promptTokens;
+    if (room < (asked ?? 1)) {
+      throw new ContextLengthError(contextTokens, promptTokens, asked ?? 1, param);
+    }
+    return asked ?? Math.min(replyTokensDefault, room);
+  }
+}

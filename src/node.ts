@@ -1,0 +1,145 @@
+/** @module Opens checkpoints and engines in Node. */
+import { basename, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Backend, BackendOptions } from "./backend/backend.ts";
+import { ReferenceBackend } from "./backend/reference/reference.ts";
+import { nodePlatform } from "./backend/wasm/platform-node.ts";
+import { WasmBackend } from "./backend/wasm/wasm.ts";
+import { type Checkpoint, openCheckpoint } from "./checkpoint/checkpoint.ts";
+import type { Folder } from "./checkpoint/source.ts";
+import { openFolder } from "./checkpoint/source-node.ts";
+import { Engine } from "./engine.ts";
+import { CheckpointError, InputError } from "./errors.ts";
+import { pageRows, promptChunkRows, roundRowsMax } from "./limits.ts";
+import type { SamplingDefaults } from "./sampling/params.ts";
+import { ChatTemplate } from "./text/chat-template.ts";
+import { Tokenizer } from "./text/tokenizer.ts";
+import { weightsFromCheckpoint } from "./weights/from-checkpoint.ts";
+import type { Weights } from "./weights/weights.ts";
+
+export * from "./index.ts";
+
+/** The model that comes with the package. */
+export const embeddedModel = "nano";
+/** Context unless the user says or the checkpoint supports less, in tokens. */
+const contextTokensDefault = 32_768;
+
+export type BackendName = "wasm" | "reference";
+export type Activations = "f32" | "int8";
+
+export interface BackendChoice {
+  readonly backend: BackendName;
+  /** Compute threads of the wasm backend. */
+  readonly threads: number;
+  readonly activations: Activations;
+}
+
+export interface OpenOptions extends Partial<BackendChoice> {
+  readonly contextTokens?: number;
+  /** Streams served at once. */
+  readonly slots?: number;
+  readonly sampling?: Partial<SamplingDefaults>;
+  readonly thinking?: boolean | null;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** The folder of a model: an embedded model's name, or a path. */
+export function modelFolder(model: string): string {
+  if (model !== embeddedModel) return resolve(model);
+  return fileURLToPath(new URL(`../models/${model}`, import.meta.url));
+}
+
+/** Opens a backend over any weights. */
+export async function openBackend(
+  options: BackendOptions,
+  choice: Partial<BackendChoice> = {},
+): Promise<Backend> {
+  if (choice.backend === "reference") return await ReferenceBackend.open(options);
+  return await WasmBackend.open({
+    ...options,
+    platform: nodePlatform,
+    threads: choice.threads ?? nodePlatform.threads,
+    activations: choice.activations ?? "f32",
+    memoryBytesMax: process.availableMemory(),
+  });
+}
+
+/**
+ * Loads a model: its checkpoint, tokenizer, template and backend.
+ * @throws CheckpointError, InputError, MemoryError, BackendError
+ */
+export async function openEngine(model: string, options: OpenOptions = {}): Promise<Engine> {
+  const path = modelFolder(model);
+  const folder = await openFolder(path);
+  await using checkpoint = await openCheckpoint(folder);
+  const { config } = checkpoint;
+  const contextTokens = contextOf(options.contextTokens, checkpoint);
+  const tokenizer = await openTokenizer(folder, config.shape.vocabSize);
+  const template = await openTemplate(folder);
+  const weights = await weightsFromCheckpoint(checkpoint);
+  const backend = await openBackend(sizes(weights, contextTokens, options), options);
+  const { generation } = config;
+  return new Engine({
+    backend,
+    tokenizer,
+    template,
+    model: basename(path),
+    eosIds: config.eosIds,
+    contextTokens,
+    thinking: options.thinking ?? null,
+    sampling: {
+      temperature: options.sampling?.temperature ?? generation.temperature ?? 1,
+      topK: options.sampling?.topK ?? generation.topK ?? 0,
+      topP: options.sampling?.topP ?? generation.topP ?? 1,
+      minP: options.sampling?.minP ?? generation.minP ?? 0,
+    },
+  });
+}
+
+function sizes(weights: Weights, contextTokens: number, options: OpenOptions): BackendOptions {
+  const slots = options.slots ?? 1;
+  return {
+    weights,
+    slots,
+    pages: slots * Math.ceil(contextTokens / pageRows),
+    rowsMax: Math.max(promptChunkRows, roundRowsMax),
+    drawsMax: Math.max(slots, 1),
+    taps: [],
+    ...(options.onProgress && { onProgress: options.onProgress }),
+  };
+}
+
+function contextOf(asked: number | undefined, checkpoint: Checkpoint): number {
+  const { contextMax } = checkpoint.config.shape;
+  if (asked === undefined) return Math.min(contextMax, contextTokensDefault);
+  if (Number.isSafeInteger(asked) && asked > 0 && asked <= contextMax) return asked;
+  throw new InputError(
+    `The context must be 1 to ${contextMax} tokens for this model, not ${asked}.`,
+  );
+}
+
+async function openTokenizer(folder: Folder, vocabSize: number): Promise<Tokenizer> {
+  const [file, configFile] = ["tokenizer.json", "tokenizer_config.json"];
+  if (!(await folder.has(file))) throw new CheckpointError(folder.name, `has no ${file}`);
+  const config = (await folder.has(configFile)) ? await folder.text(configFile) : null;
+  const name = `${folder.name}/${file}`;
+  const tokenizer = Tokenizer.fromJson(await folder.text(file), config, name);
+  if (tokenizer.vocabSize <= vocabSize) return tokenizer;
+  throw new CheckpointError(
+    name,
+    `has ids up to ${tokenizer.vocabSize - 1}, but the model's vocab_size is ${vocabSize}`,
+  );
+}
+
+/** chat_template.jinja, or the template inside tokenizer_config.json; null where there is neither. */
+async function openTemplate(folder: Folder): Promise<ChatTemplate | null> {
+  const file = "chat_template.jinja";
+  if (await folder.has(file)) {
+    return ChatTemplate.fromSource(await folder.text(file), `${folder.name}/${file}`);
+  }
+  const configFile = "tokenizer_config.json";
+  if (!(await folder.has(configFile))) return null;
+  const config: { chat_template?: unknown } = JSON.parse(await folder.text(configFile));
+  if (typeof config.chat_template !== "string") return null;
+  return ChatTemplate.fromSource(config.chat_template, `${folder.name}/${configFile}`);
+}

@@ -1,0 +1,65 @@
+import { Template } from "@huggingface/jinja";
+import { CheckpointError, InputError } from "../errors.ts";
+import { type ChatMessage, normaliseMessages } from "./chat-messages.ts";
+import { rewriteStrips, stripFunctions } from "./python-strip.ts";
+import type { ToolSpec } from "./tool-calls.ts";
+
+export interface RenderOptions {
+  /** Offered to the model; null or empty for none. */
+  readonly tools: readonly ToolSpec[] | null;
+  /** Whether to open the assistant's turn at the end. */
+  readonly addGenerationPrompt: boolean;
+  /** `chat_template_kwargs`, such as enable_thinking. A null is as good as absent. */
+  readonly kwargs?: Readonly<Record<string, unknown>>;
+}
+
+/** A checkpoint's own chat template (Jinja): messages → the text to encode. */
+export class ChatTemplate {
+  readonly #template: Template;
+
+  private constructor(template: Template) {
+    this.#template = template;
+  }
+
+  /** @throws CheckpointError naming `fileName` when the template can't be parsed. */
+  static fromSource(source: string, fileName: string): ChatTemplate {
+    try {
+      const template = new Template(source);
+      rewriteStrips(template.parsed);
+      return new ChatTemplate(template);
+    } catch (cause) {
+      throw new CheckpointError(fileName, `not a usable template: ${words(cause)}`, cause);
+    }
+  }
+
+  /**
+   * @throws InputError (param `messages`) with the template's own words where it refuses the
+   *   conversation, or saying what is wrong with a message.
+   */
+  render(messages: readonly ChatMessage[], options: RenderOptions): string {
+    // Without a prototype, because its keys come from the request.
+    const variables: Record<string, unknown> = Object.create(null);
+    for (const [name, value] of Object.entries(options.kwargs ?? {})) {
+      if (value !== null) variables[name] = value;
+    }
+    Object.assign(variables, stripFunctions, {
+      messages: normaliseMessages(messages),
+      tools: options.tools !== null && options.tools.length > 0 ? options.tools : null,
+      add_generation_prompt: options.addGenerationPrompt,
+    });
+    try {
+      return this.#template.render(variables);
+    } catch (cause) {
+      throw new InputError(words(cause), "messages");
+    }
+  }
+}
+
+/** Whether a rendered prompt leaves a think block open, so that the reply begins with reasoning. */
+export function endsInOpenThink(rendered: string): boolean {
+  return rendered.trimEnd().endsWith("<think>");
+}
+
+function words(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

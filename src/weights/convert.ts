@@ -1,0 +1,174 @@
+import { openCheckpoint } from "../checkpoint/checkpoint.ts";
+import { configFile, isDrafterFolder } from "../checkpoint/config.ts";
+import { parseJsonObject } from "../checkpoint/json.ts";
+import {
+  layoutSafetensors,
+  type SafetensorsLayout,
+  specBytes,
+} from "../checkpoint/safetensors-layout.ts";
+import type { Folder } from "../checkpoint/source.ts";
+import { indexFile, openTensors, singleFile } from "../checkpoint/tensors.ts";
+import { InputError } from "../errors.ts";
+import type { AffineFormat } from "./affine.ts";
+import { copyFiles } from "./convert-copy.ts";
+import { drafterJobs } from "./convert-drafter.ts";
+import type { ConvertJob } from "./convert-jobs.ts";
+import { modelJobs } from "./convert-model.ts";
+import type { OutputFile, OutputFolder } from "./output.ts";
+
+export interface ConvertOptions extends AffineFormat {
+  /** Shards end before this many bytes; 5 GB unless given, as with MLX's tools. */
+  readonly shardBytes?: number;
+  /** Called after each block that was written. */
+  readonly onProgress?: (progress: ConvertProgress) => void;
+  /** Ends the conversion between two blocks; nothing is left of it. */
+  readonly signal?: AbortSignal;
+}
+
+interface ConvertProgress {
+  /** The output tensor that is being written. */
+  readonly tensor: string;
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}
+
+const shardBytesDefault = 5 * 10 ** 9;
+
+/**
+ * Writes an MLX-layout affine checkpoint of a Hugging Face checkpoint, or of a DFlash2 drafter,
+ * into `output`, and commits it. Whatever fails, the output is removed.
+ *
+ * A matrix whose columns the group size does not divide keeps its floats, as with MLX.
+ *
+ * @throws InputError when the source is quantised already, or nothing in it can be quantised
+ * @throws CheckpointError when the source can't be read, DeltafoldError when writing fails
+ */
+export async function convertInto(
+  source: Folder,
+  output: OutputFolder,
+  options: ConvertOptions,
+): Promise<void> {
+  try {
+    if (await isDrafterFolder(source)) {
+      const files = await openTensors(source);
+      try {
+        await writeAll(source, output, drafterJobs(files.tensors.values(), options), options);
+      } finally {
+        await files.close();
+      }
+    } else {
+      await using checkpoint = await openCheckpoint(source);
+      await writeAll(source, output, await modelJobs(checkpoint, options), options);
+    }
+    await output.commit();
+  } catch (error) {
+    await output.abort();
+    throw error;
+  }
+}
+
+async function writeAll(
+  source: Folder,
+  output: OutputFolder,
+  jobs: readonly ConvertJob[],
+  options: ConvertOptions,
+): Promise<void> {
+  if (!jobs.some((job) => job.tensors.length > 1)) {
+    const matrix = jobs.flatMap((job) => job.tensors).find((spec) => spec.shape.length === 2);
+    throw new InputError(
+      `group size ${options.groupSize} divides the columns of no matrix in ${source.name}` +
+        (matrix === undefined ? "" : ` (${matrix.name} has ${matrix.shape[1]})`),
+      "group_size",
+    );
+  }
+  const shards = splitShards(jobs, options.shardBytes ?? shardBytesDefault);
+  const totalBytes = jobs.reduce((sum, job) => sum + jobBytes(job), 0);
+  let doneBytes = 0;
+  const weightMap: [string, string][] = [];
+  for (const [index, shard] of shards.entries()) {
+    const path = shardName(index, shards.length);
+    const specs = shard.flatMap((job) => job.tensors);
+    const layout = layoutSafetensors(specs);
+    const onBytes = (tensor: string, bytes: number) => {
+      doneBytes += bytes;
+      options.onProgress?.({ tensor, doneBytes, totalBytes });
+      options.signal?.throwIfAborted();
+    };
+    await writeFile(output, path, (file) => writeShard(file, layout, shard, onBytes));
+    for (const spec of specs) weightMap.push([spec.name, path]);
+  }
+  weightMap.sort(([a], [b]) => (a < b ? -1 : 1));
+  const index = { metadata: { total_size: totalBytes }, weight_map: Object.fromEntries(weightMap) };
+  await writeJson(output, indexFile, index);
+  await writeJson(output, configFile, await quantizedConfig(source, options));
+  await copyFiles(source, output);
+}
+
+async function writeShard(
+  file: OutputFile,
+  layout: SafetensorsLayout,
+  jobs: readonly ConvertJob[],
+  onBytes: (tensor: string, bytes: number) => void,
+): Promise<void> {
+  await file.write(0, layout.header);
+  for (const job of jobs) {
+    await job.run(async (tensor, offset, bytes) => {
+      const name = job.tensors[tensor]?.name ?? "";
+      await file.write((layout.offsets.get(name) ?? 0) + offset, bytes);
+      onBytes(name, bytes.length);
+    });
+  }
+}
+
+/** The source's config in its own form, with MLX's two quantisation objects. */
+async function quantizedConfig(
+  source: Folder,
+  { bits, groupSize }: AffineFormat,
+): Promise<unknown> {
+  const fields = parseJsonObject(`${source.name}/${configFile}`, await source.text(configFile));
+  const quantization = { group_size: groupSize, bits, mode: "affine" };
+  return Object.fromEntries([
+    ...fields,
+    ["quantization", quantization],
+    ["quantization_config", quantization],
+  ]);
+}
+
+async function writeJson(output: OutputFolder, path: string, value: unknown): Promise<void> {
+  const bytes = new TextEncoder().encode(`${JSON.stringify(value, null, 2)}\n`);
+  await writeFile(output, path, (file) => file.write(0, bytes));
+}
+
+async function writeFile(
+  output: OutputFolder,
+  path: string,
+  write: (file: OutputFile) => Promise<void>,
+): Promise<void> {
+  const file = await output.create(path);
+  await write(file);
+  await file.close();
+}
+
+function splitShards(jobs: readonly ConvertJob[], shardBytes: number): ConvertJob[][] {
+  const shards: ConvertJob[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const job of jobs) {
+    if (bytes + jobBytes(job) > shardBytes) {
+      shards.push([]);
+      bytes = 0;
+    }
+    shards.at(-1)?.push(job);
+    bytes += jobBytes(job);
+  }
+  return shards;
+}
+
+function jobBytes(job: ConvertJob): number {
+  return job.tensors.reduce((sum, spec) => sum + specBytes(spec), 0);
+}
+
+function shardName(index: number, count: number): string {
+  if (count === 1) return singleFile;
+  const padded = (value: number) => String(value).padStart(5, "0");
+  return `model-${padded(index + 1)}-of-${padded(count)}.safetensors`;
+}
