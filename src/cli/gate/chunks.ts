@@ -1,0 +1,83 @@
+import type { Backend } from "../../backend/backend.ts";
+import { slotId, type TokenId } from "../../ids.ts";
+import { openBackend } from "../../node.ts";
+import type { Weights } from "../../weights/weights.ts";
+import type { GateRun } from "./gate-run.ts";
+import { eachGateWeights } from "./gate-weights.ts";
+import type { GateOptions } from "./options.ts";
+import { pagesFor, randomInts, Timeline } from "./timeline.ts";
+
+const longest = 300;
+const chunkSizes = [1, 7, 16, 64, 128, longest];
+/** Around every edge that a kernel has: vectors, row tiles, pages, chunks. */
+const sampleLengths = [1, 2, 3, 4, 7, 8, 9, 16, 17, 31, 33, 63, 64, 65, 127, 129, 200, 256, 300];
+const sampleSeed = 20261129;
+
+/** A prompt's state, KV and logits don't depend on how it is cut, nor on the slot that holds it. */
+export async function chunksGate(run: GateRun, options: GateOptions): Promise<string> {
+  const rest = Array.from({ length: longest }, (_, index) => index + 1);
+  const lengths = [...sampleLengths, ...rest.filter((length) => !sampleLengths.includes(length))];
+  let device = "";
+  await eachGateWeights(options, async ({ name, weights }) => {
+    await using backend = await openBackend(sizesFor(weights), options.backend);
+    device = `${backend.info.name}, ${backend.info.device}, ${backend.info.arithmetic}`;
+    const ids = prompt(weights.shape.vocabSize);
+    for (const length of options.full ? lengths : sampleLengths) {
+      await run.cell(`${name}: ${length} tokens`, () =>
+        sameInChunks(backend, ids.slice(0, length)),
+      );
+    }
+    await run.cell(`${name}: moved slots`, () => sameWhenMoved(backend, ids.slice(0, 150)));
+    if (!options.full) {
+      run.skip(`${name}: the other ${longest - sampleLengths.length} lengths`, "--full runs them");
+    }
+  });
+  return device;
+}
+
+function sizesFor(weights: Weights) {
+  const pages = 2 * pagesFor(longest);
+  return { weights, slots: 2, pages, rowsMax: longest, drawsMax: 1, taps: [] };
+}
+
+function prompt(vocabSize: number): TokenId[] {
+  const random = randomInts(sampleSeed);
+  return Array.from({ length: longest }, () => random(vocabSize));
+}
+
+async function sameInChunks(backend: Backend, ids: readonly TokenId[]) {
+  const sizes = [...chunkSizes.filter((size) => size < ids.length), ids.length];
+  const shas: string[] = [];
+  for (const size of sizes) {
+    const timeline = new Timeline(backend, 0, pagesFor(longest));
+    await timeline.feedChunks(ids, size);
+    shas.push(await timeline.fingerprint());
+    timeline.close();
+  }
+  const different = sizes.filter((_, index) => shas[index] !== shas[0]);
+  const ok = different.length === 0;
+  return {
+    ok,
+    detail: ok
+      ? `chunks of ${sizes.join(", ")}: ${shas[0]!.slice(0, 12)}`
+      : `chunks of ${different.join(", ")} differ from chunks of ${sizes[0]}`,
+  };
+}
+
+/** Every pass sends the state to the other slot: scan and copy must equal the scan in place. */
+async function sameWhenMoved(backend: Backend, ids: readonly TokenId[]) {
+  const still = new Timeline(backend, 0, pagesFor(longest));
+  await still.feedChunks(ids, 16);
+  const inPlace = await still.fingerprint();
+  still.close();
+  const moving = new Timeline(backend, 0, pagesFor(longest));
+  backend.open(slotId(1));
+  for (let at = 0; at < ids.length; at += 16) {
+    await moving.feed(ids.slice(at, at + 16), 1, slotId(1 - moving.slot));
+  }
+  const moved = await moving.fingerprint();
+  backend.release(slotId(0));
+  backend.release(slotId(1));
+  const ok = moved === inPlace;
+  return { ok, detail: `${inPlace.slice(0, 12)} in place, ${moved.slice(0, 12)} moved` };
+}

@@ -1,0 +1,77 @@
+import type { Clock } from "../../clock.ts";
+
+export interface GateCase {
+  readonly name: string;
+  readonly ok: boolean;
+  /** What was compared, and the figure. */
+  readonly detail: string;
+}
+
+export interface GateReport {
+  readonly gate: string;
+  readonly ok: boolean;
+  readonly passed: number;
+  readonly failed: number;
+  readonly backend: string;
+  readonly cases: readonly GateCase[];
+  /** Cells that did not run, and why: out of time without --full, or files that aren't there. */
+  readonly not_run: readonly string[];
+  readonly seconds: number;
+}
+
+/** What a sample may take. A cell that has begun is finished, so some room is left below 3 minutes. */
+const sampleMs = 120_000;
+
+/** Collects the cells of one gate. */
+export class GateRun {
+  readonly #cases: GateCase[] = [];
+  readonly #notRun: string[] = [];
+  readonly #clock: Clock;
+  readonly #startMs: number;
+  readonly #full: boolean;
+  readonly #onCase: (result: GateCase) => void;
+
+  constructor(clock: Clock, full: boolean, onCase: (result: GateCase) => void) {
+    this.#clock = clock;
+    this.#startMs = clock.nowMs();
+    this.#full = full;
+    this.#onCase = onCase;
+  }
+
+  /** Runs a cell unless the sample's time is over. A throw is a failure. */
+  async cell(name: string, run: () => Promise<{ ok: boolean; detail: string }>): Promise<void> {
+    if (!this.#full && this.#clock.nowMs() - this.#startMs > sampleMs) {
+      this.skip(name, "out of the sample's time; --full runs it");
+      return;
+    }
+    let result: GateCase;
+    try {
+      result = { name, ...(await run()) };
+    } catch (error) {
+      const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      result = { name, ok: false, detail };
+    }
+    this.#cases.push(result);
+    this.#onCase(result);
+  }
+
+  skip(name: string, why: string): void {
+    this.#notRun.push(`${name}: ${why}`);
+  }
+
+  /** A gate that ran nothing has not passed. */
+  report(gate: string, backend: string): GateReport {
+    const passed = this.#cases.filter((result) => result.ok).length;
+    const failed = this.#cases.length - passed;
+    return {
+      gate,
+      ok: failed === 0 && passed > 0,
+      passed,
+      failed,
+      backend,
+      cases: this.#cases,
+      not_run: this.#notRun,
+      seconds: Math.round((this.#clock.nowMs() - this.#startMs) / 100) / 10,
+    };
+  }
+}

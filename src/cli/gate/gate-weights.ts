@@ -1,0 +1,63 @@
+import type { ModelShape } from "../../model/shape.ts";
+import { randomWeights } from "../../weights/random.ts";
+import type { AffineBits, AffineGroupSize, Weights } from "../../weights/weights.ts";
+import { withWeights } from "./open-weights.ts";
+import type { GateOptions } from "./options.ts";
+
+export interface GateWeights {
+  readonly name: string;
+  readonly weights: Weights;
+}
+
+/** A small hybrid whose sizes can be set; the rest is small, uneven and valid on every backend. */
+export function tinyShape(changes: Partial<ModelShape> = {}): ModelShape {
+  return {
+    vocabSize: 500,
+    hiddenSize: 128,
+    intermediateSize: 320,
+    layerTypes: ["linear", "linear", "full", "linear", "full"],
+    headCount: 4,
+    kvHeadCount: 2,
+    headDim: 64,
+    rotaryDim: 16,
+    ropeTheta: 10_000,
+    linearKeyHeads: 2,
+    linearValueHeads: 6,
+    linearKeyDim: 32,
+    linearValueDim: 32,
+    convTaps: 4,
+    normEps: 1e-6,
+    tiedHead: false,
+    contextMax: 4096,
+    ...changes,
+  };
+}
+
+type Synthetic = readonly [
+  name: string,
+  changes: Partial<ModelShape>,
+  bits: AffineBits | "bf16",
+  groupSize: AffineGroupSize,
+];
+
+const synthetic: readonly Synthetic[] = [
+  ["4-bit g32, r = 3", {}, 4, 32],
+  ["8-bit g64, r = 1, tied", { linearValueHeads: 2, tiedHead: true }, 8, 64],
+  ["3-bit g64, r = 2, wide heads", { linearValueHeads: 4, headDim: 256, rotaryDim: 64 }, 3, 64],
+  ["6-bit g128, one KV head", { kvHeadCount: 1, hiddenSize: 256, intermediateSize: 384 }, 6, 128],
+  ["bf16, odd vocabulary", { vocabSize: 501 }, "bf16", 64],
+  ["2-bit g32, 5 taps", { convTaps: 5 }, 2, 32],
+  ["5-bit g32, key dim 64", { linearKeyDim: 64, linearValueDim: 128 }, 5, 32],
+];
+
+/** Calls `use` with the model asked for, then with random weights of odd little shapes. */
+export async function eachGateWeights(
+  options: GateOptions,
+  use: (model: GateWeights) => Promise<void>,
+): Promise<void> {
+  await withWeights(options.model, (weights) => use({ name: options.model, weights }));
+  for (const [name, changes, bits, groupSize] of synthetic) {
+    const weights = randomWeights(tinyShape(changes), { seed: 7, bits, groupSize });
+    await use({ name, weights });
+  }
+}

@@ -1,0 +1,30 @@
+import { chunksGate } from "./chunks.ts";
+import type { GateRun } from "./gate-run.ts";
+import { goldenGate } from "./golden.ts";
+import type { GateOptions } from "./options.ts";
+import { rowsGate } from "./rows.ts";
+
+export interface Gate {
+  readonly name: string;
+  readonly about: string;
+  /** Runs the cells; returns a line about the backend. */
+  run(run: GateRun, options: GateOptions): Promise<string>;
+}
+
+export const gates: readonly Gate[] = [
+  {
+    name: "golden",
+    about: "tokens, logits, hidden and recurrent states equal those of transformers",
+    run: goldenGate,
+  },
+  {
+    name: "chunks",
+    about: "state, KV and logits don't depend on how a prompt is cut, nor on moved slots",
+    run: chunksGate,
+  },
+  {
+    name: "rows",
+    about: "a row alone equals the same row among others, shuffled and beside NaN",
+    run: rowsGate,
+  },
+];
