@@ -65,7 +65,7 @@ export class QueueFullError extends DeltafoldError {
 /** Weights, states and caches would not fit the memory at hand. Both numbers are in the message. */
 export class MemoryError extends DeltafoldError {
   constructor(neededBytes: number, budgetBytes: number, hint: string) {
-    const mib = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`;
+    const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
     super("out_of_memory", `needs ${mib(neededBytes)}, ${mib(budgetBytes)} available. ${hint}`, {
       status: 503,
     });

@@ -1,10 +1,9 @@
 import type { Backend } from "../../backend/backend.ts";
 import { slotId, type TokenId } from "../../ids.ts";
-import { openBackend } from "../../node.ts";
 import type { Weights } from "../../weights/weights.ts";
 import type { GateRun } from "./gate-run.ts";
 import { eachGateWeights } from "./gate-weights.ts";
-import type { GateOptions } from "./options.ts";
+import { describeBackend, type GateOptions } from "./options.ts";
 import { pagesFor, randomInts, Timeline } from "./timeline.ts";
 
 const longest = 300;
@@ -19,8 +18,8 @@ export async function chunksGate(run: GateRun, options: GateOptions): Promise<st
   const lengths = [...sampleLengths, ...rest.filter((length) => !sampleLengths.includes(length))];
   let device = "";
   await eachGateWeights(options, async ({ name, weights }) => {
-    await using backend = await openBackend(sizesFor(weights), options.backend);
-    device = `${backend.info.name}, ${backend.info.device}, ${backend.info.arithmetic}`;
+    await using backend = await options.open(sizesFor(weights));
+    device = describeBackend(backend);
     const ids = prompt(weights.shape.vocabSize);
     for (const length of options.full ? lengths : sampleLengths) {
       await run.cell(`${name}: ${length} tokens`, () =>

@@ -1,10 +1,61 @@
+import { Command } from "commander";
 import { systemClock } from "../../clock.ts";
 import { InputError } from "../../errors.ts";
+import { embeddedModel, openBackend } from "../../node.ts";
+import type { CliIo } from "../io.ts";
+import { addModelOptions, jsonOption, type ModelFlags, openOptions } from "../options.ts";
 import { type GateReport, GateRun } from "./gate-run.ts";
 import { type Gate, gates } from "./gates.ts";
 import type { GateOptions } from "./options.ts";
 
-/** Runs one gate by name, printing a line a cell where `print` is given. */
+interface GateFlags extends ModelFlags {
+  readonly model: string;
+  readonly full?: boolean;
+  readonly references?: string;
+  readonly json?: boolean;
+}
+
+/** `gate [name]`: proves the promise on the backend at hand; without a name, lists the gates. */
+export function gateCommand(io: CliIo): Command {
+  const command = new Command("gate")
+    .description("prove exactness on this machine; without a name, list the gates")
+    .argument("[name]", "the gate to run")
+    .option("--model <model>", "an embedded model's name or a checkpoint folder", embeddedModel)
+    .option("--full", "run every cell, not the sample of at most 3 minutes")
+    .option("--references <folder>", "more reference outputs: a folder with golden/ and models/")
+    .addOption(jsonOption("print one JSON report"));
+  addModelOptions(command);
+  return command.action(async (name: string | undefined, flags: GateFlags) => {
+    if (name === undefined) {
+      for (const gate of gates) io.stdout.write(`${gate.name.padEnd(8)} ${gate.about}\n`);
+      return;
+    }
+    const choice = openOptions(flags);
+    const options: GateOptions = {
+      open: (sizes) => openBackend(sizes, choice),
+      model: flags.model,
+      full: flags.full ?? false,
+      references: flags.references ?? null,
+    };
+    const print = flags.json ? null : (line: string) => io.stdout.write(`${line}\n`);
+    const report = await runGate(name, options, print);
+    print?.(summary(report));
+    if (flags.json) io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+    if (!report.ok) process.exitCode = 1;
+  });
+}
+
+function summary(report: GateReport): string {
+  const { gate, ok, passed, failed, not_run: notRun, seconds, backend } = report;
+  const rest = notRun.map((line) => `not run: ${line}\n`).join("");
+  const verdict = `${gate} ${ok ? "holds" : "FAILS"}: ${passed} passed, ${failed} failed`;
+  return `${rest}${verdict}, ${notRun.length} not run, ${seconds} s on ${backend}`;
+}
+
+/**
+ * Runs one gate by name, printing a line a cell where `print` is given.
+ * @throws InputError for a name that no gate has
+ */
 export async function runGate(
   name: string,
   options: GateOptions,

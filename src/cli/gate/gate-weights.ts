@@ -1,4 +1,5 @@
 import type { ModelShape } from "../../model/shape.ts";
+import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { AffineBits, AffineGroupSize, Weights } from "../../weights/weights.ts";
 import { withWeights } from "./open-weights.ts";
@@ -7,30 +8,6 @@ import type { GateOptions } from "./options.ts";
 export interface GateWeights {
   readonly name: string;
   readonly weights: Weights;
-}
-
-/** A small hybrid whose sizes can be set; the rest is small, uneven and valid on every backend. */
-export function tinyShape(changes: Partial<ModelShape> = {}): ModelShape {
-  return {
-    vocabSize: 500,
-    hiddenSize: 128,
-    intermediateSize: 320,
-    layerTypes: ["linear", "linear", "full", "linear", "full"],
-    headCount: 4,
-    kvHeadCount: 2,
-    headDim: 64,
-    rotaryDim: 16,
-    ropeTheta: 10_000,
-    linearKeyHeads: 2,
-    linearValueHeads: 6,
-    linearKeyDim: 32,
-    linearValueDim: 32,
-    convTaps: 4,
-    normEps: 1e-6,
-    tiedHead: false,
-    contextMax: 4096,
-    ...changes,
-  };
 }
 
 type Synthetic = readonly [

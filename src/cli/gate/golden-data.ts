@@ -42,7 +42,7 @@ export function readGreedy(file: string): Record<GreedyRun, readonly GreedyCase[
 }
 
 /** Tensors of one safetensors file, read when asked for. */
-export class GoldenTensors {
+export class GoldenTensors implements AsyncDisposable {
   readonly #source: ByteSource;
   readonly #entries: ReadonlyMap<string, TensorEntry>;
 
@@ -62,6 +62,10 @@ export class GoldenTensors {
 
   async i32(name: string): Promise<Int32Array> {
     return new Int32Array((await this.#bytes(name)).buffer);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#source.close();
   }
 
   async #bytes(name: string): Promise<Uint8Array<ArrayBuffer>> {

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import type { Backend, PassResult, Snapshot } from "../../backend/backend.ts";
 import { planPass } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
-import { openBackend } from "../../node.ts";
 import type { Weights } from "../../weights/weights.ts";
 import type { GateRun } from "./gate-run.ts";
 import { findReference, GoldenTensors, goldenPages, goldenSizes } from "./golden-data.ts";
@@ -77,7 +76,7 @@ export async function wrapperCells(run: GateRun, options: GateOptions): Promise<
   try {
     await copyFile(tensors, join(temporary, "model.safetensors"));
     await copyFile(config, join(temporary, "config.json"));
-    const trace = await GoldenTensors.open(traceFile);
+    await using trace = await GoldenTensors.open(traceFile);
     await withWeights(temporary, (weights) => compareWrapper(run, options, weights, trace));
   } finally {
     await rm(temporary, { recursive: true });
@@ -91,7 +90,7 @@ async function compareWrapper(
   trace: GoldenTensors,
 ): Promise<void> {
   const { shape } = weights;
-  await using backend = await openBackend(goldenSizes(weights, everyLayer(shape)), options.backend);
+  await using backend = await options.open(goldenSizes(weights, everyLayer(shape)));
   const { result, snapshot } = await passOver(backend, [...(await trace.i32("ids"))]);
   const layers = shape.layerTypes.length;
   await run.cell("wrapper logits", async () =>

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Backend } from "../../backend/backend.ts";
-import { openBackend } from "../../node.ts";
 import { convertCheckpoint } from "../../weights/convert-node.ts";
 import type { Weights } from "../../weights/weights.ts";
 import type { GateRun } from "./gate-run.ts";
@@ -17,7 +16,7 @@ import {
 } from "./golden-data.ts";
 import { everyLayer, traceCells, wrapperCells } from "./golden-trace.ts";
 import { withWeights } from "./open-weights.ts";
-import type { GateOptions } from "./options.ts";
+import { describeBackend, type GateOptions } from "./options.ts";
 import { candidatesOf, Timeline } from "./timeline.ts";
 
 /** Under this margin another correct f32 implementation may choose the other token. */
@@ -34,14 +33,14 @@ export async function goldenGate(run: GateRun, options: GateOptions): Promise<st
     return "none";
   }
   const greedy = readGreedy(greedyFile);
-  const trace = await GoldenTensors.open(traceFile);
+  await using trace = await GoldenTensors.open(traceFile);
   const config = findReference("models/nano/config.json", options.references);
   const originals = config && dirname(config);
   let device = "none";
   const cells = async (name: GreedyRun, weights: Weights) => {
     const taps = name === "bf16" ? everyLayer(weights.shape) : [];
-    await using backend = await openBackend(goldenSizes(weights, taps), options.backend);
-    device = `${backend.info.name}, ${backend.info.device}, ${backend.info.arithmetic}`;
+    await using backend = await options.open(goldenSizes(weights, taps));
+    device = describeBackend(backend);
     for (const golden of greedy[name]) {
       const logits = await trace.f32(`${name}.last_logits.${golden.name}`);
       await run.cell(`${name} ${golden.name}`, () => greedyCell(backend, golden, logits));

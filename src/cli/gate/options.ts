@@ -1,7 +1,8 @@
-import type { BackendChoice } from "../../node.ts";
+import type { Backend, BackendOptions } from "../../backend/backend.ts";
 
 export interface GateOptions {
-  readonly backend: Partial<BackendChoice>;
+  /** Opens the backend under test. */
+  readonly open: (options: BackendOptions) => Promise<Backend>;
   /** The model beside the synthetic ones, where a gate uses it. */
   readonly model: string;
   /** Every cell, however long it takes. */
@@ -9,3 +10,7 @@ export interface GateOptions {
   /** A further folder with `golden/` and `models/`; null for none. */
   readonly references: string | null;
 }
+
+/** What a gate ran on, for its report. */
+export const describeBackend = ({ info }: Backend): string =>
+  `${info.name}: ${info.device}; ${info.arithmetic}`;

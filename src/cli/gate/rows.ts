@@ -1,11 +1,10 @@
 import type { Backend, PassResult, Snapshot } from "../../backend/backend.ts";
 import type { TokenId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
-import { openBackend } from "../../node.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
 import type { GateRun } from "./gate-run.ts";
 import { eachGateWeights } from "./gate-weights.ts";
-import type { GateOptions } from "./options.ts";
+import { describeBackend, type GateOptions } from "./options.ts";
 import { pagesFor, randomInts, Timeline } from "./timeline.ts";
 
 const streams = 16;
@@ -25,8 +24,8 @@ export async function rowsGate(run: GateRun, options: GateOptions): Promise<stri
     const pages = streams * pagesFor(contextTokens);
     const rowsMax = 128;
     const sizes = { weights, slots: streams, pages, rowsMax, drawsMax: streams, taps: [] };
-    await using backend = await openBackend(sizes, options.backend);
-    device = `${backend.info.name}, ${backend.info.device}, ${backend.info.arithmetic}`;
+    await using backend = await options.open(sizes);
+    device = describeBackend(backend);
     const cells = new RowCells(backend, weights.shape.vocabSize);
     await cells.prepare();
     for (const width of options.full ? fullWidths : widths) {

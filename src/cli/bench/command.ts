@@ -1,0 +1,65 @@
+import { Command, Option } from "commander";
+import { InputError } from "../../errors.ts";
+import type { CliIo } from "../io.ts";
+import {
+  addModelOptions,
+  jsonOption,
+  type ModelFlags,
+  modelArgument,
+  openOptions,
+} from "../options.ts";
+import { wholeNumber } from "../values.ts";
+import { benchDecode, type DecodeReport, type Spread } from "./decode.ts";
+
+interface BenchFlags extends ModelFlags {
+  readonly repeats: number;
+  readonly busy?: boolean;
+  readonly json?: boolean;
+}
+
+/** `bench [name] [model]`: measures this machine; without a name, lists the benches. */
+export function benchCommand(io: CliIo): Command {
+  const command = new Command("bench")
+    .description("measure speed on this machine; without a name, list the benches")
+    .argument("[name]", "the bench to run")
+    .addArgument(modelArgument())
+    .addOption(
+      new Option("--repeats <n>", "measurements, of which the median counts")
+        .argParser(wholeNumber(1, 1000))
+        .default(5),
+    )
+    .option("--busy", "also measure beside one endless loop a core, in turns")
+    .addOption(jsonOption("print one JSON report"));
+  addModelOptions(command);
+  return command.action(async (name: string | undefined, model: string, flags: BenchFlags) => {
+    if (name === undefined) {
+      io.stdout.write("decode  plain decoding of one stream, start and memory\n");
+      return;
+    }
+    if (name !== "decode") throw new InputError(`There is no bench ${name}: decode.`);
+    const report = await benchDecode(model, openOptions(flags), flags.repeats, flags.busy ?? false);
+    io.stdout.write(flags.json ? `${JSON.stringify(report, null, 2)}\n` : text(report));
+  });
+}
+
+function text(report: DecodeReport): string {
+  const show = ({ median, min, max }: Spread, unit: string) =>
+    `${median} ${unit} (${min} … ${max})`;
+  const { busy } = report;
+  return [
+    `${report.model} on ${report.backend}`,
+    `${report.cpu}, ${report.cores} cores, node ${report.node}, ${report.repeats} repeats`,
+    `decode                 ${show(report.decode_tokens_per_second, "tok/s")}`,
+    `first token            ${show(report.first_token_ms, "ms")}`,
+    `start to first token   ${show(report.start_to_first_token_ms, "ms")}`,
+    `load                   ${report.load_ms} ms`,
+    `peak memory            ${report.peak_memory_mib} MiB`,
+    ...(busy
+      ? [
+          `decode beside loops    ${show(busy.decode_tokens_per_second, "tok/s")}`,
+          `busy / idle            ${busy.ratio} (fair share ${busy.fair_share})`,
+        ]
+      : []),
+    "",
+  ].join("\n");
+}

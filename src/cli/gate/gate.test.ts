@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import type { Backend, BackendOptions, PassHandle } from "../../backend/backend.ts";
+import { FakeBackend } from "../../backend/fake/fake.ts";
+import type { Plan } from "../../model/plan.ts";
+import { embeddedModel, openBackend } from "../../node.ts";
+import type { Weights } from "../../weights/weights.ts";
+import { runGate } from "./command.ts";
+import type { GateOptions } from "./options.ts";
+
+type Opener = GateOptions["open"];
+
+const fake: Opener = async ({ weights, ...sizes }) =>
+  new FakeBackend({ ...sizes, shape: weights.shape });
+
+const run = (name: string, open: Opener) =>
+  runGate(name, { open, model: embeddedModel, full: false, references: null }, null);
+
+/** The backend with some verbs replaced: a planted fault. */
+function faulty(open: Opener, fault: (backend: Backend) => Partial<Backend>): Opener {
+  return async (options: BackendOptions) => {
+    const backend = await open(options);
+    const changes = fault(backend);
+    return new Proxy(backend, {
+      get(target, name) {
+        const changed = Reflect.get(changes, name);
+        if (changed !== undefined) return changed;
+        const value = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+}
+
+test("chunks and rows pass on a backend that keeps its word", async () => {
+  for (const name of ["chunks", "rows"]) {
+    const report = await run(name, fake);
+    expect(report).toMatchObject({ gate: name, ok: true, failed: 0 });
+    expect(report.passed).toBeGreaterThan(20);
+  }
+});
+
+test("chunks fails where a chunk's first row forgets its token", async () => {
+  const forget = (plan: Plan): Plan => {
+    if (plan.ids.length < 2) return plan;
+    return { ...plan, ids: [0, ...plan.ids.slice(1)] };
+  };
+  const report = await run(
+    "chunks",
+    faulty(fake, (backend) => ({
+      prefill: (plan: Plan): PassHandle => backend.prefill(forget(plan)),
+    })),
+  );
+  expect(report.ok).toBe(false);
+});
+
+test("chunks fails where a moved state stays behind", async () => {
+  const stay = (plan: Plan): Plan => ({
+    ...plan,
+    segments: plan.segments.map((segment) => ({ ...segment, nextSlot: segment.stateSlot })),
+  });
+  const report = await run(
+    "chunks",
+    faulty(fake, (backend) => ({
+      prefill: (plan: Plan): PassHandle => backend.prefill(stay(plan)),
+    })),
+  );
+  expect(report.cases.filter((result) => !result.ok).map((result) => result.name)).toContain(
+    `${embeddedModel}: moved slots`,
+  );
+});
+
+test("rows fails where a row sees its neighbour", async () => {
+  const leak = (plan: Plan): Plan => {
+    const last = plan.ids.length - 1;
+    const swapped = [...plan.ids];
+    if (last > 0) [swapped[0], swapped[last]] = [swapped[last]!, swapped[0]!];
+    return { ...plan, ids: swapped };
+  };
+  const report = await run(
+    "rows",
+    faulty(fake, (backend) => ({
+      verify: (plan: Plan): PassHandle => backend.verify(leak(plan)),
+    })),
+  );
+  expect(report.failed).toBeGreaterThan(0);
+});
+
+test("golden passes on wasm, and fails where one norm is off by a thousandth", async () => {
+  const wasm: Opener = (options) => openBackend(options, { backend: "wasm", threads: 2 });
+  const good = await run("golden", wasm);
+  expect(good.cases.filter((result) => !result.ok)).toEqual([]);
+  expect(good.passed).toBeGreaterThanOrEqual(7);
+  const nudged = (weights: Weights): Weights => ({
+    ...weights,
+    matrix: (path) => weights.matrix(path),
+    vector: async (path) => {
+      const values = await weights.vector(path);
+      return path === "layers.2.post_attention_layernorm" ? values.map((v) => v * 1.001) : values;
+    },
+  });
+  const bad = await run("golden", (options) =>
+    wasm({ ...options, weights: nudged(options.weights) }),
+  );
+  expect(bad.failed).toBeGreaterThan(0);
+});
+
+test("an unknown gate is refused with the names of all", async () => {
+  await expect(run("golder", fake)).rejects.toThrow(/no gate golder: golden, chunks, rows/);
+});

@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+import { pageId, slotId } from "../ids.ts";
+import { type Plan, planPass, type SegmentRequest, validatePlan } from "./plan.ts";
+
+const limits = { rowsMax: 128, drawsMax: 8, slots: 4, pages: 16, vocabSize: 100 };
+
+function request(slot: number, changes: Partial<SegmentRequest> = {}): SegmentRequest {
+  return {
+    ids: [1, 2, 3],
+    start: 62,
+    stateSlot: slotId(slot),
+    nextSlot: slotId(slot),
+    pages: [pageId(2 * slot), pageId(2 * slot + 1), pageId(15)],
+    draw: "last",
+    candidates: 1,
+    ...changes,
+  };
+}
+
+const valid = (): Plan => planPass([request(0), request(1, { draw: "none" }), request(2)]);
+
+/** A valid plan with the first segment changed. */
+function withSegment(changes: Partial<Plan["segments"][number]>): Plan {
+  const plan = valid();
+  const [first, ...rest] = plan.segments;
+  return { ...plan, segments: [{ ...first!, ...changes }, ...rest] };
+}
+
+test("lays rows side by side, names only the pages that hold them, draws last rows", () => {
+  const plan = valid();
+  validatePlan(plan, limits);
+  expect(plan.ids).toEqual([1, 2, 3, 1, 2, 3, 1, 2, 3]);
+  expect(plan.segments.map((segment) => segment.firstRow)).toEqual([0, 3, 6]);
+  expect(plan.segments[0]!.pages).toEqual([0, 1]);
+  expect(plan.draws.map((draw) => draw.row)).toEqual([2, 8]);
+  expect(planPass([request(0, { draw: "all" })]).draws).toHaveLength(3);
+});
+
+test("accepts moves and forks that nothing else touches", () => {
+  validatePlan(planPass([request(0, { nextSlot: slotId(3) }), request(1)]), limits);
+});
+
+const refused: readonly (readonly [string, Plan, RegExp])[] = [
+  ["no rows", { ids: [], segments: [], draws: [] }, /0 rows/],
+  ["too many rows", planPass([request(0, { ids: new Array(129).fill(1) })]), /129 rows/],
+  ["an id past the vocabulary", planPass([request(0, { ids: [100] })]), /id 100/],
+  ["a negative id", planPass([request(0, { ids: [-1] })]), /id -1/],
+  ["half an id", planPass([request(0, { ids: [1.5] })]), /id 1.5/],
+  ["a gap between segments", withSegment({ rows: 2, pages: [pageId(0)] }), /gap/],
+  ["an overlap of segments", withSegment({ rows: 4, pages: [pageId(0), pageId(1)] }), /gap/],
+  [
+    "rows without a segment",
+    { ...valid(), segments: valid().segments.slice(0, 2) },
+    /cover 6 of 9/,
+  ],
+  ["an empty segment", withSegment({ rows: 0 }), /without rows/],
+  ["a negative start", withSegment({ start: -1 }), /start/],
+  ["a slot that isn't there", withSegment({ nextSlot: slotId(4) }), /slot 4/],
+  ["a missing page", withSegment({ pages: [pageId(0)] }), /1 pages/],
+  ["a page twice", withSegment({ pages: [pageId(0), pageId(0)] }), /twice/],
+  ["a page that isn't there", withSegment({ pages: [pageId(0), pageId(16)] }), /page 16/],
+  ["a slot written twice", withSegment({ nextSlot: slotId(1) }), /slot 1 is written twice/],
+  [
+    "a slot written and read by another",
+    planPass([request(0, { nextSlot: slotId(3) }), request(1, { nextSlot: slotId(0) })]),
+    /slot 0 is written and read/,
+  ],
+  [
+    "a fork beside its origin, which advances",
+    planPass([request(0), request(0, { nextSlot: slotId(3), pages: request(3).pages })]),
+    /slot 0 is written and read/,
+  ],
+  [
+    "a page that another stream writes",
+    planPass([request(0), request(1, { pages: [pageId(1), pageId(3)] })]),
+    /page 1 is written/,
+  ],
+  [
+    "a draw past the rows",
+    { ...valid(), draws: [{ row: 9, candidates: 1, keepLogits: false }] },
+    /row 9/,
+  ],
+  ["draws out of order", { ...valid(), draws: [...valid().draws].reverse() }, /row 2/],
+  [
+    "half a candidate",
+    { ...valid(), draws: [{ row: 0, candidates: 0.5, keepLogits: false }] },
+    /0.5 candidates/,
+  ],
+];
+
+test.each(refused)("refuses %s", (_, plan, message) => {
+  expect(() => validatePlan(plan, limits)).toThrow(message);
+});
+
+test("streams may share a page that no one writes", () => {
+  const shared = pageId(9);
+  const pages = (own: number) => [shared, pageId(own)];
+  const plan = planPass([
+    request(0, { start: 64, pages: pages(0) }),
+    request(1, { start: 70, pages: pages(1) }),
+  ]);
+  validatePlan(plan, limits);
+});
