@@ -33,6 +33,8 @@ export interface EngineParts {
   readonly sampling: SamplingDefaults;
   /** Prompt and reply together, in tokens. */
   readonly contextTokens: number;
+  /** Reply length when a request names none, cut to the room that is left. */
+  readonly maxTokens?: number;
   /** What `enable_thinking` is unless a request says; null leaves it to the template. */
   readonly thinking: boolean | null;
   readonly clock?: Clock;
@@ -163,6 +165,6 @@ export class Engine implements AsyncDisposable {
     if (room < (asked ?? 1)) {
       throw new ContextLengthError(contextTokens, promptTokens, asked ?? 1, param);
     }
-    return asked ?? Math.min(replyTokensDefault, room);
+    return asked ?? Math.min(this.#parts.maxTokens ?? replyTokensDefault, room);
   }
 }

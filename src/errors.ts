@@ -66,9 +66,13 @@ export class QueueFullError extends DeltafoldError {
 export class MemoryError extends DeltafoldError {
   constructor(neededBytes: number, budgetBytes: number, hint: string) {
     const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-    super("out_of_memory", `needs ${mib(neededBytes)}, ${mib(budgetBytes)} available. ${hint}`, {
-      status: 503,
-    });
+    super(
+      "out_of_memory",
+      `The model needs ${mib(neededBytes)}, ${mib(budgetBytes)} are free. ${hint}`,
+      {
+        status: 503,
+      },
+    );
   }
 }
 

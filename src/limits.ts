@@ -2,8 +2,6 @@
 
 /** KV rows a page, and the tile by which attention walks the keys. */
 export const pageRows = 64;
-/** Rows of one stream in a decode round: the pending token and up to 15 drafts. */
-export const windowRowsMax = 16;
 /** Rows of all streams in a decode round. */
 export const roundRowsMax = 128;
 /** Rows of a prompt chunk unless the caller asks for fewer. */

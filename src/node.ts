@@ -6,6 +6,7 @@ import { ReferenceBackend } from "./backend/reference/reference.ts";
 import { nodePlatform } from "./backend/wasm/platform-node.ts";
 import { WasmBackend } from "./backend/wasm/wasm.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint/checkpoint.ts";
+import { asFields, parseJsonObject } from "./checkpoint/json.ts";
 import type { Folder } from "./checkpoint/source.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
 import { Engine } from "./engine.ts";
@@ -36,6 +37,8 @@ export interface BackendChoice {
 
 export interface OpenOptions extends Partial<BackendChoice> {
   readonly contextTokens?: number;
+  /** Reply length when a request names none, cut to the room that is left. */
+  readonly maxTokens?: number;
   /** Streams served at once. */
   readonly slots?: number;
   readonly sampling?: Partial<SamplingDefaults>;
@@ -86,6 +89,7 @@ export async function openEngine(model: string, options: OpenOptions = {}): Prom
     model: basename(path),
     eosIds: config.eosIds,
     contextTokens,
+    ...(options.maxTokens !== undefined && { maxTokens: options.maxTokens }),
     thinking: options.thinking ?? null,
     sampling: {
       temperature: options.sampling?.temperature ?? generation.temperature ?? 1,
@@ -132,14 +136,22 @@ async function openTokenizer(folder: Folder, vocabSize: number): Promise<Tokeniz
 }
 
 /** chat_template.jinja, or the template inside tokenizer_config.json; null where there is neither. */
-async function openTemplate(folder: Folder): Promise<ChatTemplate | null> {
+export async function openTemplate(folder: Folder): Promise<ChatTemplate | null> {
   const file = "chat_template.jinja";
   if (await folder.has(file)) {
     return ChatTemplate.fromSource(await folder.text(file), `${folder.name}/${file}`);
   }
   const configFile = "tokenizer_config.json";
   if (!(await folder.has(configFile))) return null;
-  const config: { chat_template?: unknown } = JSON.parse(await folder.text(configFile));
-  if (typeof config.chat_template !== "string") return null;
-  return ChatTemplate.fromSource(config.chat_template, `${folder.name}/${configFile}`);
+  const name = `${folder.name}/${configFile}`;
+  const source = defaultTemplate(parseJsonObject(name, await folder.text(configFile)));
+  return source === null ? null : ChatTemplate.fromSource(source, name);
+}
+
+/** A template's text; of a list of named ones, the one called default. */
+function defaultTemplate(config: ReadonlyMap<string, unknown>): string | null {
+  const field = config.get("chat_template");
+  const named = Array.isArray(field) ? field.map(asFields) : [];
+  const chosen = named.find((entry) => entry?.get("name") === "default")?.get("template") ?? field;
+  return typeof chosen === "string" ? chosen : null;
 }

@@ -44,7 +44,7 @@ export interface ReplyTimings {
 export class Stream implements AsyncIterable<ReplyEvent> {
   readonly promptTokens: number;
   readonly result: Promise<Reply>;
-  /** Resolves with the first token, or with the end where there is none. */
+  /** Resolves with the first token, or with the end where there is none; throws where that fails. */
   readonly started: Promise<void>;
   readonly #text: ReplyText;
   readonly #clock: Clock;
@@ -53,6 +53,7 @@ export class Stream implements AsyncIterable<ReplyEvent> {
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: DeltafoldError) => void;
   readonly #start: () => void;
+  readonly #failStart: (error: DeltafoldError) => void;
   readonly #startMs: number;
   #firstMs: number;
   #lastMs: number;
@@ -75,8 +76,10 @@ export class Stream implements AsyncIterable<ReplyEvent> {
     // Who iterates hears of a failure there.
     promise.catch(() => {});
     const started = Promise.withResolvers<void>();
+    started.promise.catch(() => {});
     this.started = started.promise;
     this.#start = started.resolve;
+    this.#failStart = started.reject;
   }
 
   /** Ends the reply before its next round; the result's finish reason is then "cancelled". */
@@ -123,11 +126,12 @@ export class Stream implements AsyncIterable<ReplyEvent> {
   #finish(outcome: RoundOutcome): void {
     this.#emit(this.#text.end());
     this.#done = true;
-    this.#start();
     if (outcome.error) {
       this.#error = outcome.error;
+      this.#failStart(outcome.error);
       this.#reject(outcome.error);
     } else {
+      this.#start();
       this.#resolve(this.#reply(outcome));
     }
     this.#emit([]);

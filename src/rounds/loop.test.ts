@@ -195,11 +195,12 @@ test("a lost device fails what runs and refuses what comes", async () => {
 
 test("the queue is bounded", async () => {
   const loop = new RoundLoop(fake(), 128);
-  const runs = Array.from({ length: queueRequestsMax }, () => start(loop));
+  const runs = Array.from({ length: 1 + queueRequestsMax }, () => start(loop));
   expect(() => start(loop)).toThrow(/already waiting/);
   await loop.close();
   for (const run of runs) expect((await run.outcome).reason).toBe("cancelled");
   expect(loop.free.slots).toBe(1);
+  expect(() => start(loop)).toThrow(/closed/);
 });
 
 test("a long prompt doesn't hold up a stream that decodes, nor a short prompt", async () => {

@@ -32,6 +32,7 @@ export class RoundLoop {
   #running: Promise<void> | null = null;
   #nextId = 0;
   #lost: BackendError | null = null;
+  #closed = false;
 
   /** @param chunkRows rows of a prompt chunk; results don't depend on it. */
   constructor(backend: Backend, chunkRows: number) {
@@ -57,11 +58,13 @@ export class RoundLoop {
 
   /**
    * Queues a request. The returned function cancels it before its next round.
-   * @throws QueueFullError; BackendError where the device is lost
+   * @throws QueueFullError; BackendError where the device is lost or the loop closed
    */
   submit(request: RoundRequest, sink: RoundSink): () => void {
     if (this.#lost) throw this.#lost;
-    const { waiting } = this.counts;
+    if (this.#closed) throw new BackendError("The engine is closed.");
+    // Those that a free slot awaits are not queued.
+    const waiting = this.counts.waiting - this.#slots.freeCount;
     if (waiting >= queueRequestsMax) throw new QueueFullError(waiting);
     invariant(request.promptIds.length > 0 && request.maxTokens > 0, "an empty request");
     const stream = new LiveStream(streamId(this.#nextId++), request, sink);
@@ -72,8 +75,9 @@ export class RoundLoop {
     };
   }
 
-  /** Cancels every stream and returns when the last has ended. */
+  /** Cancels every stream, takes no more, and returns when the last has ended. */
   async close(): Promise<void> {
+    this.#closed = true;
     for (const stream of this.#streams) stream.cancelled = true;
     await this.#running;
   }

@@ -147,7 +147,7 @@ test("more memory than the machine has is refused with both numbers", async () =
   const sizes = { weights: tiny, slots: 1, pages: 1, rowsMax: 8, drawsMax: 1, taps: [] };
   const choice = { platform: nodePlatform, threads: 1, activations: "f32" } as const;
   const open = WasmBackend.open({ ...sizes, ...choice, memoryBytesMax: 100_000 });
-  await expect(open).rejects.toThrow(/needs 0\.\d MiB, 0\.1 MiB available/);
+  await expect(open).rejects.toThrow(/needs 0\.\d MiB, 0\.1 MiB are free/);
 });
 
 test("a compute thread that dies loses the backend and fails its pass", async () => {

@@ -131,6 +131,7 @@ function startToFirstToken(model: string, options: OpenOptions): Promise<number>
   const args = [bin, "run", model, "-p", "What is 12 + 30?", "--quiet", "--temperature", "0"];
   if (options.threads !== undefined) args.push("--threads", String(options.threads));
   if (options.backend !== undefined) args.push("--backend", options.backend);
+  if (options.activations !== undefined) args.push("--activations", options.activations);
   const start = systemClock.nowMs();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   return new Promise((resolve, reject) => {

@@ -1,0 +1,32 @@
+/** `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends. */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
+
+const runs = [
+  ["golden", "wasm", "--full"],
+  ["chunks", "wasm", "--full"],
+  ["rows", "wasm", "--full"],
+  ["chunks", "wasm", "--activations", "int8"],
+  ["rows", "wasm", "--activations", "int8"],
+  ["golden", "reference", "--full"],
+  ["chunks", "reference"],
+  ["rows", "reference", "--full"],
+];
+
+let failed = 0;
+for (const [gate, backend, ...flags] of runs) {
+  const args = ["bin/deltafold.js", "gate", gate!, "--backend", backend!, ...flags];
+  console.log(`deltafold ${args.slice(1).join(" ")}`);
+  const { status, stdout } = spawnSync(process.execPath, args, {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  // A cell a line is too much here; failures and the verdict are what counts.
+  const lines = stdout.trimEnd().split("\n");
+  console.log(lines.filter((line) => line.startsWith("FAIL")).join("\n") + lines.at(-1));
+  if (status !== 0) failed++;
+}
+console.log(`${runs.length - failed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;

@@ -1,0 +1,19 @@
+import { basename } from "node:path";
+import type { Engine } from "../engine.ts";
+import { type OpenOptions, openEngine } from "../node.ts";
+import type { CliIo } from "./io.ts";
+import { startProgress } from "./progress.ts";
+
+/** Opens an engine and shows how far it is. */
+export async function loadEngine(
+  io: CliIo,
+  model: string,
+  options: OpenOptions,
+  quiet: boolean,
+): Promise<Engine> {
+  using progress = startProgress(io, `loading ${basename(model)}`, quiet);
+  return await openEngine(model, {
+    ...options,
+    onProgress: (done, total) => progress.update(done, total),
+  });
+}

@@ -1,0 +1,18 @@
+/** @module The command line: runs the command that the arguments name. */
+import { runProgram } from "./program.ts";
+
+/** What a shell reports of a program that died of SIGPIPE. */
+const brokenPipeCode = 141;
+
+for (const output of [process.stdout, process.stderr]) {
+  output.on("error", (error: NodeJS.ErrnoException) => {
+    // Whoever read our output has gone, as `head` does.
+    if (error.code === "EPIPE") process.exit(brokenPipeCode);
+    throw error;
+  });
+}
+
+const { stdin, stdout, stderr } = process;
+const code = await runProgram(process.argv.slice(2), { stdin, stdout, stderr, signals: process });
+// The process ends by itself once its output is written; a command may have set a code of its own.
+if (code !== 0) process.exitCode = code;

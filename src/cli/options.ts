@@ -1,0 +1,132 @@
+import { Argument, type Command, Option } from "commander";
+import { InputError } from "../errors.ts";
+import { type Activations, type BackendName, embeddedModel, type OpenOptions } from "../node.ts";
+import { samplingValue, wholeNumber } from "./values.ts";
+
+/** More threads than any machine at hand has cores; each takes memory. */
+const threadsMax = 256;
+
+/** Which model, and how it is computed: the flags of every command that loads one. */
+export interface ModelFlags {
+  readonly context?: number;
+  readonly backend: "auto" | "webgpu" | BackendName;
+  readonly threads?: number;
+  readonly activations: "auto" | Activations;
+}
+
+/** How replies are drawn unless a request says. Absent: as the checkpoint recommends. */
+export interface ReplyFlags {
+  readonly maxTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly minP?: number;
+  readonly thinking?: boolean;
+}
+
+export const modelArgument = (): Argument =>
+  new Argument("[model]", "the name of an embedded model, or a checkpoint folder").default(
+    embeddedModel,
+  );
+
+export const jsonOption = (what: string): Option => new Option("--json", what);
+
+export const quietOption = (): Option =>
+  new Option("-q, --quiet", "print results and errors, and nothing else");
+
+/** Adds the flags of `ModelFlags`. `--no-drafts` changes nothing yet, so none of them holds it. */
+export function addModelOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--context <tokens>",
+        "prompt and reply together (default: as the model supports, 32768 at most)",
+      ).argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+    )
+    .addOption(
+      new Option("--backend <name>", "what computes; auto is wasm in this version")
+        .choices(["auto", "webgpu", "wasm", "reference"])
+        .default("auto"),
+    )
+    .addOption(
+      new Option("--threads <n>", "compute threads of wasm (default: one a core)").argParser(
+        wholeNumber(1, threadsMax),
+      ),
+    )
+    .addOption(
+      new Option(
+        "--activations <type>",
+        "what matmuls read: auto is f32; int8 (wasm) is faster and less precise",
+      )
+        .choices(["auto", "f32", "int8"])
+        .default("auto"),
+    )
+    .addOption(
+      new Option("--no-drafts", "decode serially (nothing is drafted in this version anyway)"),
+    );
+}
+
+/** Adds the flags of `ReplyFlags`. */
+export function addReplyOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--max-tokens <n>",
+        "longest reply, in tokens (default: 4096, or what fits)",
+      ).argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+    )
+    .addOption(
+      new Option("--temperature <t>", "0 takes the likeliest token").argParser(
+        samplingValue("temperature"),
+      ),
+    )
+    .addOption(
+      new Option("--top-p <p>", "keep this much probability; 1 keeps all").argParser(
+        samplingValue("top_p"),
+      ),
+    )
+    .addOption(
+      new Option("--top-k <k>", "keep this many candidates; 0 keeps all").argParser(
+        samplingValue("top_k"),
+      ),
+    )
+    .addOption(
+      new Option("--min-p <p>", "keep what has this share of the likeliest's chance").argParser(
+        samplingValue("min_p"),
+      ),
+    )
+    .addOption(new Option("--thinking", "let the model reason before it answers"))
+    .addOption(new Option("--no-thinking", "ask it to answer at once"));
+}
+
+/**
+ * What the flags ask of an engine.
+ * @throws InputError for a choice that this version, or the chosen backend, doesn't have
+ */
+export function openOptions(flags: ModelFlags & ReplyFlags): OpenOptions {
+  const { backend, activations } = flags;
+  if (backend === "webgpu") {
+    throw new InputError("The webgpu backend is not part of this version; use wasm.");
+  }
+  if (backend === "reference" && (flags.threads !== undefined || activations === "int8")) {
+    throw new InputError("The reference backend has one thread and f32 activations; use wasm.");
+  }
+  return {
+    backend: backend === "auto" ? "wasm" : backend,
+    activations: activations === "auto" ? "f32" : activations,
+    ...(flags.threads !== undefined && { threads: flags.threads }),
+    ...(flags.context !== undefined && { contextTokens: flags.context }),
+    thinking: flags.thinking ?? null,
+    sampling: samplingOf(flags),
+  };
+}
+
+function samplingOf(flags: ReplyFlags): NonNullable<OpenOptions["sampling"]> {
+  const { temperature, topK, topP, minP } = flags;
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(topK !== undefined && { topK }),
+    ...(topP !== undefined && { topP }),
+    ...(minP !== undefined && { minP }),
+  };
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { runLine } from "./io.cases.ts";
+
+describe("the command line", () => {
+  it("prints its version and its help to standard output", async () => {
+    const version = await runLine(["--version"]);
+    expect(version).toMatchObject({ code: 0, stderr: "" });
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const help = await runLine(["--help"]);
+    expect(help).toMatchObject({ code: 0, stderr: "" });
+    expect(help.stdout).toMatch(/run .*serve .*show .*convert .*Examples:/s);
+  });
+
+  it.each([
+    [["bogus"], "deltafold: unknown command 'bogus'"],
+    [["run", "--temperture", "1"], "deltafold: unknown option '--temperture'"],
+    [["run", "--top-k", "1e9x"], "deltafold: option '--top-k <k>' argument '1e9x' is invalid."],
+    [["run", "--max-tokens", ""], "deltafold: option '--max-tokens <n>' argument '' is invalid."],
+    [["run", "--backend", "cuda"], "Allowed choices are auto, webgpu, wasm, reference."],
+    [["run", "--backend", "webgpu"], "deltafold: The webgpu backend is not part of this version"],
+    [["run", "--backend", "reference", "--threads", "2"], "The reference backend has one thread"],
+    [["run", "--ids", "[1]", "-p", "x"], "cannot be used with option '-p, --prompt <text>'"],
+    [["run", "nano", "more"], "deltafold: too many arguments for 'run'"],
+    [["run", "-p", ""], "deltafold: The prompt of -p is empty."],
+    [["run"], "deltafold: There is no prompt: give -p TEXT, or write one to standard input."],
+    [["serve", "--port", "99999"], "It must be a whole number from 0 to 65535."],
+    [["show"], "deltafold: missing required argument 'model'"],
+    [["convert", "a", "b", "--bits", "7"], "deltafold: There is no format of --bits 7"],
+  ])("refuses %j with one line", async (args, message) => {
+    const { code, stdout, stderr } = await runLine(args);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain("    at ");
+  });
+});

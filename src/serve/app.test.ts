@@ -1,0 +1,145 @@
+import { expect, test } from "vitest";
+import { BackendError } from "../errors.ts";
+import { queueRequestsMax } from "../limits.ts";
+import { createApp } from "./app.ts";
+import { idle, testServer } from "./engine.cases.ts";
+import { chatPath, eventsOf, hello, post, replyTo, textPath } from "./http.cases.ts";
+
+const endless = { prompt: "x", max_tokens: 4000, ignore_eos: true };
+
+test("models and health", async () => {
+  await using engine = testServer().engine;
+  const clock = { nowMs: () => 0, unixSeconds: () => 1234 };
+  const app = createApp({ engine, clock });
+  const card = {
+    id: "nano",
+    object: "model",
+    created: 1234,
+    owned_by: "deltafold",
+    context_length: 4096,
+    max_model_len: 4096,
+  };
+  const models = await app.request("/v1/models");
+  expect(await models.json()).toEqual({ object: "list", data: [card] });
+  expect(await (await app.request("/v1/models/nano")).json()).toEqual(card);
+  expect((await app.request("/health", { method: "HEAD" })).status).toBe(200);
+  const kv_bytes = 2 * 64 * 64 * 4;
+  expect(await (await app.request("/health")).json()).toEqual({
+    status: "ok",
+    model: "nano",
+    context_length: 4096,
+    backend: { name: "fake", device: "none", arithmetic: "hashes" },
+    memory: {
+      weight_bytes: 0,
+      state_bytes: 8,
+      kv_bytes,
+      workspace_bytes: 0,
+      total_bytes: kv_bytes + 8,
+    },
+    requests: { waiting: 0, running: 0 },
+  });
+});
+
+test("a failure before the first token is a status, streamed or not", async () => {
+  const fault = () => {
+    throw new BackendError("it broke");
+  };
+  const server = testServer({ fault });
+  const error = { message: "it broke", type: "server_error", param: null, code: "backend_error" };
+  for (const stream of [false, true]) {
+    const response = await post(server.app, chatPath, { messages: hello, stream });
+    expect(response.status).toBe(500);
+    expect(await response.json()).toEqual({ error });
+  }
+  expect(server.reported).toEqual([new BackendError("it broke"), new BackendError("it broke")]);
+  await idle(server);
+});
+
+test("a failure after it is an error event, then the end", async () => {
+  const fault = (pass: number) => {
+    if (pass === 4) throw new BackendError("it broke");
+  };
+  const server = testServer({ fault });
+  const events = await eventsOf(server.app, textPath, { prompt: "x", max_tokens: 50 });
+  const error = { message: "it broke", type: "server_error", param: null, code: "backend_error" };
+  expect(events.at(-1)).toEqual({ error });
+  expect(server.reported).toHaveLength(1);
+  await idle(server);
+  expect(
+    (await replyTo(server.app, textPath, { prompt: "x", max_tokens: 3 })).error,
+  ).toBeUndefined();
+});
+
+test("a full queue is refused, and room comes back", async () => {
+  const server = testServer({ slots: 1 });
+  const hangUp = new AbortController();
+  const { signal } = hangUp;
+  const send = () => post(server.app, textPath, endless, { signal });
+  const first = send();
+  while (server.engine.counts.running < 1) await new Promise(setImmediate);
+  const waiting = Array.from({ length: queueRequestsMax }, send);
+  while (server.engine.counts.waiting < queueRequestsMax) await new Promise(setImmediate);
+  const refused = await post(server.app, textPath, endless);
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get("Retry-After")).toBe("1");
+  expect(await refused.json()).toMatchObject({
+    error: { type: "rate_limit_error", code: "queue_full" },
+  });
+  hangUp.abort();
+  await Promise.all([first, ...waiting]);
+  await idle(server);
+  await replyTo(server.app, textPath, { prompt: "x", max_tokens: 1 });
+});
+
+test("a reply that the server ends is an error, never a whole one", async () => {
+  const server = testServer();
+  const whole = post(server.app, textPath, endless);
+  const events = eventsOf(server.app, textPath, endless);
+  while (server.engine.counts.running < 2) await new Promise(setImmediate);
+  await server.engine[Symbol.asyncDispose]();
+  const error = { type: "server_error", code: "cancelled" };
+  expect((await whole).status).toBe(503);
+  expect(await (await whole).json()).toMatchObject({ error });
+  expect((await events).at(-1)).toMatchObject({ error });
+  expect(server.reported).toEqual([]);
+});
+
+test("what isn't ours is reported, not shown", async () => {
+  const server = testServer();
+  const secret = new TypeError("/home/someone/secret");
+  server.engine.complete = () => {
+    throw secret;
+  };
+  const response = await post(server.app, textPath, { prompt: "x" });
+  expect(response.status).toBe(500);
+  expect(await response.text()).not.toContain("secret");
+  expect(server.reported).toEqual([secret]);
+});
+
+test.each([true, false])(
+  "a request aborted while it runs frees its slot (stream %s)",
+  async (stream) => {
+    const server = testServer({ slots: 1 });
+    const hangUp = new AbortController();
+    const request = post(server.app, textPath, { ...endless, stream }, { signal: hangUp.signal });
+    while (server.engine.counts.running < 1) await new Promise(setImmediate);
+    hangUp.abort();
+    await request;
+    await idle(server);
+  },
+);
+
+test("a request that is aborted already does no work", async () => {
+  const server = testServer();
+  await post(server.app, textPath, endless, { signal: AbortSignal.abort() }).catch(() => {});
+  await idle(server);
+});
+
+test("a stream that is cancelled frees its slot, though nobody reads", async () => {
+  const server = testServer({ slots: 1 });
+  const { body } = await post(server.app, textPath, { ...endless, stream: true });
+  expect(server.engine.counts.running).toBe(1);
+  await body!.cancel();
+  await idle(server);
+  expect(server.reported).toEqual([]);
+});

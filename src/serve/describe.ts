@@ -1,0 +1,34 @@
+/** What the server says about itself. */
+import type { Engine, EngineInfo } from "../engine.ts";
+
+export function health(engine: Engine): object {
+  const { model, contextTokens, backend } = engine.info;
+  const { weightBytes, stateBytes, kvBytes, workspaceBytes } = backend.memory;
+  return {
+    status: "ok",
+    model,
+    context_length: contextTokens,
+    backend: { name: backend.name, device: backend.device, arithmetic: backend.arithmetic },
+    memory: {
+      weight_bytes: weightBytes,
+      state_bytes: stateBytes,
+      kv_bytes: kvBytes,
+      workspace_bytes: workspaceBytes,
+      total_bytes: weightBytes + stateBytes + kvBytes + workspaceBytes,
+    },
+    requests: engine.counts,
+  };
+}
+
+/** @param created seconds since 1970 */
+export function modelCard({ model, contextTokens }: EngineInfo, created: number): object {
+  return {
+    id: model,
+    object: "model",
+    created,
+    owned_by: "deltafold",
+    context_length: contextTokens,
+    // vLLM's name for it.
+    max_model_len: contextTokens,
+  };
+}

@@ -1,0 +1,92 @@
+import { fileURLToPath } from "node:url";
+import type { Hono } from "hono";
+import type { PassHandle, PassResult } from "../backend/backend.ts";
+import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
+import { readConfig } from "../checkpoint/config.ts";
+import { openFolder } from "../checkpoint/source-node.ts";
+import { nextTask } from "../clock.ts";
+import { Engine } from "../engine.ts";
+import { pageRows } from "../limits.ts";
+import { ChatTemplate } from "../text/chat-template.ts";
+import { Tokenizer } from "../text/tokenizer.ts";
+import { createApp } from "./app.ts";
+
+const nano = await openFolder(fileURLToPath(new URL("../../models/nano", import.meta.url)));
+const config = await readConfig(nano);
+const template = ChatTemplate.fromSource(await nano.text("chat_template.jinja"), "nano");
+
+export const tokenizer: Tokenizer = Tokenizer.fromJson(
+  await nano.text("tokenizer.json"),
+  await nano.text("tokenizer_config.json"),
+  "nano/tokenizer.json",
+);
+const eosId = tokenizer.idOf("<|im_end|>")!;
+
+/** Lets sockets and timers in between rounds, as backends that compute do. */
+class YieldingFake extends FakeBackend {
+  override async read(handle: PassHandle): Promise<PassResult> {
+    await nextTask();
+    return await super.read(handle);
+  }
+}
+
+export interface TestServer {
+  readonly engine: Engine;
+  readonly backend: FakeBackend;
+  readonly app: Hono;
+  /** What the app reported as its own failures. */
+  readonly reported: unknown[];
+}
+
+export interface TestOptions extends Partial<FakeOptions> {
+  readonly contextTokens?: number;
+  readonly chat?: boolean;
+}
+
+/** A server over the fake backend, with the tokenizer and the template of nano. */
+export function testServer(options: TestOptions = {}): TestServer {
+  const { contextTokens = 4096, slots = 2, chat = true, ...fake } = options;
+  const pages = slots * Math.ceil(contextTokens / pageRows);
+  const sizes = { shape: config.shape, slots, pages, rowsMax: 512, drawsMax: 64 };
+  const backend = new YieldingFake({ ...sizes, ...fake });
+  const engine = new Engine({
+    backend,
+    tokenizer,
+    template: chat ? template : null,
+    model: "nano",
+    eosIds: config.eosIds,
+    contextTokens,
+    thinking: null,
+    sampling: { temperature: 0.7, topK: 20, topP: 0.95, minP: 0 },
+  });
+  const reported: unknown[] = [];
+  const app = createApp({ engine, report: (error) => reported.push(error) });
+  return { engine, backend, app, reported };
+}
+
+/** Logits that make one stream at a time say what `say` was given last, then eos for ever. */
+export class Script {
+  #ids: readonly number[] = [];
+  #next = 0;
+
+  /** @param reply a text, or token ids */
+  say(reply: string | readonly number[]): void {
+    this.#ids = typeof reply === "string" ? tokenizer.encode(reply) : reply;
+    this.#next = 0;
+  }
+
+  readonly logits = (row: Float32Array): void => {
+    row.fill(0);
+    row[this.#ids[this.#next++] ?? eosId] = 1000;
+  };
+}
+
+/** Waits until nobody waits or runs, which must take a few rounds at most. */
+export async function idle({ engine, backend }: TestServer): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    const { waiting, running } = engine.counts;
+    if (waiting + running === 0 && backend.openSlots.size === 0) return;
+    await nextTask();
+  }
+  throw new Error(`still there: ${JSON.stringify(engine.counts)}`);
+}

@@ -1,0 +1,72 @@
+/** The request fields that chats and completions share. */
+import { z } from "zod";
+import type { ReplyRequest } from "../engine.ts";
+import { count, flag, list, text } from "./fields.ts";
+
+const stop = z.union([text, list(text)], { error: "a string or a list of strings" });
+const streamOptions = z.object({ include_usage: flag.nullish() }, { error: "an object" });
+
+/** The sampling fields are as they came: the engine checks them. Null is as good as absent. */
+export interface ReplyFields {
+  readonly temperature?: unknown;
+  readonly top_p?: unknown;
+  readonly top_k?: unknown;
+  readonly min_p?: unknown;
+  readonly seed?: unknown;
+  readonly max_tokens?: number | null | undefined;
+  readonly max_completion_tokens?: number | null | undefined;
+  readonly stop?: string | readonly string[] | null | undefined;
+  readonly ignore_eos?: boolean | null | undefined;
+  readonly stream?: boolean | null | undefined;
+  readonly stream_options?:
+    | { readonly include_usage?: boolean | null | undefined }
+    | null
+    | undefined;
+  /** Whether drafts may be used, which changes no token. */
+  readonly draft?: boolean | null | undefined;
+}
+
+export const replyShape: {
+  readonly [Field in keyof ReplyFields]-?: z.ZodType<ReplyFields[Field]>;
+} = {
+  temperature: z.unknown().optional(),
+  top_p: z.unknown().optional(),
+  top_k: z.unknown().optional(),
+  min_p: z.unknown().optional(),
+  seed: z.unknown().optional(),
+  max_tokens: count.nullish(),
+  max_completion_tokens: count.nullish(),
+  stop: stop.nullish(),
+  ignore_eos: flag.nullish(),
+  stream: flag.nullish(),
+  stream_options: streamOptions.nullish(),
+  draft: flag.nullish(),
+};
+
+/** How a reply is to be sent. */
+export interface Delivery {
+  readonly streamed: boolean;
+  /** Whether a stream ends with its usage. */
+  readonly includeUsage: boolean;
+}
+
+export function toDelivery(fields: ReplyFields): Delivery {
+  return {
+    streamed: fields.stream ?? false,
+    includeUsage: fields.stream_options?.include_usage ?? false,
+  };
+}
+
+export function toReplyRequest(fields: ReplyFields): ReplyRequest {
+  const { temperature, top_p, top_k, min_p, seed, stop: stops } = fields;
+  return {
+    temperature,
+    top_p,
+    top_k,
+    min_p,
+    seed,
+    maxTokens: fields.max_completion_tokens ?? fields.max_tokens ?? null,
+    stop: typeof stops === "string" ? [stops] : (stops ?? []),
+    ignoreEos: fields.ignore_eos ?? false,
+  };
+}
