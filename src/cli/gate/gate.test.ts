@@ -12,6 +12,8 @@ type Opener = GateOptions["open"];
 const fake: Opener = async ({ weights, ...sizes }) =>
   new FakeBackend({ ...sizes, shape: weights.shape });
 
+const wasm: Opener = (options) => openBackend(options, { backend: "wasm", threads: 2 });
+
 const run = (name: string, open: Opener) =>
   runGate(name, { open, model: embeddedModel, full: false, references: null }, null);
 
@@ -85,8 +87,15 @@ test("rows fails where a row sees its neighbour", async () => {
   expect(report.failed).toBeGreaterThan(0);
 });
 
+test("chunks and rows pass on wasm", { timeout: 400_000 }, async () => {
+  for (const name of ["chunks", "rows"]) {
+    const report = await run(name, wasm);
+    expect(report.cases.filter((result) => !result.ok)).toEqual([]);
+    expect(report.passed).toBeGreaterThan(20);
+  }
+});
+
 test("golden passes on wasm, and fails where one norm is off by a thousandth", async () => {
-  const wasm: Opener = (options) => openBackend(options, { backend: "wasm", threads: 2 });
   const good = await run("golden", wasm);
   expect(good.cases.filter((result) => !result.ok)).toEqual([]);
   expect(good.passed).toBeGreaterThanOrEqual(7);
