@@ -84,7 +84,7 @@ export class WasmBackend implements Backend {
     const { slots, pages, rowsMax, drawsMax } = options;
     const info: BackendInfo = {
       name: "wasm",
-      device: `${threads} thread${threads === 1 ? "" : "s"}, ${simd}`,
+      device: `${threads} thread${threads === 1 ? "" : "s"}`,
       arithmetic: `${simd}, ${kernels.fused ? "fused" : "unfused"} multiply-add, ${activations} activations`,
       shape: weights.shape,
       slots,
