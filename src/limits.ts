@@ -1,4 +1,4 @@
-/** Every bound in the system, with its unit in its name. Imports nothing. */
+/** The bounds that layers share, each with its unit in its name. Imports nothing. */
 
 /** KV rows a page, and the tile by which attention walks the keys. */
 export const pageRows = 64;
@@ -8,6 +8,8 @@ export const roundRowsMax = 128;
 export const promptChunkRows = 256;
 /** Requests that may wait for a slot. */
 export const queueRequestsMax = 64;
+/** Context unless the user says or the checkpoint supports less. */
+export const contextTokensDefault = 32_768;
 /** Reply length when a request names none, cut to the room that is left. */
 export const replyTokensDefault = 4096;
 export const stopStringsMax = 16;

@@ -11,7 +11,7 @@ import type { Folder } from "./checkpoint/source.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
 import { Engine } from "./engine.ts";
 import { CheckpointError, InputError } from "./errors.ts";
-import { pageRows, promptChunkRows, roundRowsMax } from "./limits.ts";
+import { contextTokensDefault, pageRows, promptChunkRows, roundRowsMax } from "./limits.ts";
 import type { SamplingDefaults } from "./sampling/params.ts";
 import { ChatTemplate } from "./text/chat-template.ts";
 import { Tokenizer } from "./text/tokenizer.ts";
@@ -22,8 +22,6 @@ export * from "./index.ts";
 
 /** The model that comes with the package. */
 export const embeddedModel = "nano";
-/** Context unless the user says or the checkpoint supports less, in tokens. */
-const contextTokensDefault = 32_768;
 
 export type BackendName = "wasm" | "reference";
 export type Activations = "f32" | "int8";

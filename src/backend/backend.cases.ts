@@ -145,6 +145,7 @@ export function backendCases(under: BackendUnderTest): void {
     const original = await goOn(0);
     backend.open(slotId(2));
     backend.restore(slotId(2), pagesOf(2), snapshot);
+    expect(await backend.save(slotId(2), pagesOf(2), 70)).toEqual(snapshot);
     expect(await goOn(2)).toEqual(original);
   });
 

@@ -26,3 +26,13 @@ export function drawCandidates(
     }
   });
 }
+
+/** What a slot keeps after a restore: the snapshot's row, or none. */
+export function keepLogits(
+  kept: Map<SlotId, Float32Array>,
+  slot: SlotId,
+  logits: Float32Array | null,
+): void {
+  if (logits) kept.set(slot, logits);
+  else kept.delete(slot);
+}

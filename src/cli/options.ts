@@ -6,12 +6,16 @@ import { samplingValue, wholeNumber } from "./values.ts";
 /** More threads than any machine at hand has cores; each takes memory. */
 const threadsMax = 256;
 
-/** Which model, and how it is computed: the flags of every command that loads one. */
-export interface ModelFlags {
-  readonly context?: number;
+/** How a model is computed. */
+export interface BackendFlags {
   readonly backend: "auto" | "webgpu" | BackendName;
   readonly threads?: number;
   readonly activations: "auto" | Activations;
+}
+
+/** The flags of every command that serves requests. */
+export interface ModelFlags extends BackendFlags {
+  readonly context?: number;
 }
 
 /** How replies are drawn unless a request says. Absent: as the checkpoint recommends. */
@@ -36,13 +40,21 @@ export const quietOption = (): Option =>
 
 /** Adds the flags of `ModelFlags`. `--no-drafts` changes nothing yet, so none of them holds it. */
 export function addModelOptions(command: Command): Command {
-  return command
+  return addBackendOptions(command)
     .addOption(
       new Option(
         "--context <tokens>",
         "prompt and reply together (default: as the model supports, 32768 at most)",
       ).argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
     )
+    .addOption(
+      new Option("--no-drafts", "decode serially (nothing is drafted in this version anyway)"),
+    );
+}
+
+/** Adds the flags of `BackendFlags`. */
+export function addBackendOptions(command: Command): Command {
+  return command
     .addOption(
       new Option("--backend <name>", "what computes; auto is wasm in this version")
         .choices(["auto", "webgpu", "wasm", "reference"])
@@ -60,9 +72,6 @@ export function addModelOptions(command: Command): Command {
       )
         .choices(["auto", "f32", "int8"])
         .default("auto"),
-    )
-    .addOption(
-      new Option("--no-drafts", "decode serially (nothing is drafted in this version anyway)"),
     );
 }
 

@@ -2,7 +2,7 @@ import type { Backend, PassHandle } from "../backend/backend.ts";
 import type { Candidates } from "../backend/candidates.ts";
 import { BackendError, DeltafoldError, invariant, QueueFullError } from "../errors.ts";
 import { streamId } from "../ids.ts";
-import { queueRequestsMax } from "../limits.ts";
+import { queueRequestsMax, roundRowsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
 import { drawToken } from "../sampling/draw.ts";
 import { candidatesNeeded } from "../sampling/params.ts";
@@ -37,6 +37,7 @@ export class RoundLoop {
   /** @param chunkRows rows of a prompt chunk; results don't depend on it. */
   constructor(backend: Backend, chunkRows: number) {
     invariant(chunkRows > 0 && chunkRows <= backend.info.rowsMax, `prompt chunks of ${chunkRows}`);
+    invariant(backend.info.slots <= roundRowsMax, `${backend.info.slots} slots in one round`);
     this.#backend = backend;
     this.#chunkRows = chunkRows;
     this.#slots = new SlotPool(backend.info.slots);

@@ -14,7 +14,7 @@ function sampling(temperature: number, topK: number, topP: number, minP: number,
   return { temperature, topK, topP, minP, seed };
 }
 
-// Drawn with numpy from the algorithm of reference-system.md 2.10, seed 42, positions 0 to 7.
+// Drawn with numpy from the algorithm of docs/exactness.md, seed 42, positions 0 to 7.
 test.each([
   [sampling(1, 0, 1, 0), [298, 507, 457, 38, 570, 151, 569, 494]],
   [sampling(0.7, 20, 0.8, 0), [383, 494, 457, 62, 383, 593, 309, 494]],

@@ -20,7 +20,7 @@ function keptCount(scaled: Float64Array, params: SamplingParams): number {
 
 /**
  * The token at `position`: top-k, temperature, top-p, min-p, then the largest scaled logit plus
- * keyed noise, the first among equals (reference-system.md 2.10). It depends only on the seed, the
+ * keyed noise, the first among equals (docs/exactness.md, "Draws"). It depends only on the seed, the
  * position and the row's logits: never on drafts, company or earlier draws.
  * @param candidates at least the first `candidatesNeeded(params)` of the row, in order.
  * @param position absolute: the index the drawn token will have in its stream.

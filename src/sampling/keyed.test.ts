@@ -40,7 +40,7 @@ test("uniform equals the 64-bit arithmetic", () => {
   );
 });
 
-// Computed with numpy from the formulas of design.md section 6.
+// Computed with numpy from the formulas of docs/exactness.md.
 test.each([
   [0n, 0, 0, 0.20310281705476102, -0.4662735186548661],
   [1n, 2, 3, 0.8953305244224121, 2.2021758640876974],

@@ -3,7 +3,7 @@ import type { Position, TokenId } from "../ids.ts";
 
 /**
  * Noise that depends on (seed, position, token id) and on nothing else, so that a token drawn with
- * drafts, in company or after a resume is the one drawn alone (design.md section 6).
+ * drafts, in company or after a resume is the one drawn alone (docs/exactness.md, "Draws").
  *
  * 64-bit integers are pairs of 32-bit limbs, [low, high] in a Uint32Array, whose stores wrap as the
  * algorithm wants: a whole vocabulary is keyed at each draw, and BigInt is fifty times slower.

@@ -4,7 +4,7 @@ import { pageRows } from "../../limits.ts";
 import { type Plan, type Segment, validatePlan } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
-import { drawCandidates } from "../draw-candidates.ts";
+import { drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { mix } from "./mix.ts";
 
 export interface FakeOptions {
@@ -77,6 +77,7 @@ export class FakeBackend implements Backend {
     invariant(!this.openSlots.has(slot), `slot ${slot} is open already`);
     this.openSlots.add(slot);
     this.#states[slot] = 0;
+    this.#kept.delete(slot);
   }
 
   prefill(plan: Plan): PassHandle {
@@ -106,6 +107,7 @@ export class FakeBackend implements Backend {
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    keepLogits(this.#kept, slot, snapshot.logits);
     this.#states[slot] = snapshot.state[0]! * 256 + snapshot.state[1]!;
     snapshot.keys.forEach((value, row) => {
       this.#pages[this.#at(pages, row)] = value;

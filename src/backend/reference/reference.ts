@@ -13,7 +13,7 @@ import type {
   PassResult,
   Snapshot,
 } from "../backend.ts";
-import { drawCandidates } from "../draw-candidates.ts";
+import { drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { type KvPages, kvOffset } from "./attention.ts";
 import { loadReference, type ReferenceTensors } from "./load.ts";
 import { pageFloats, ReferencePass, type SlotState } from "./pass.ts";
@@ -75,6 +75,7 @@ export class ReferenceBackend implements Backend {
   }
 
   open(slot: SlotId): void {
+    this.#keptLogits.delete(slot);
     const { state, history } = this.#slots[slot]!;
     for (const array of [...state, ...history]) array.fill(0);
   }
@@ -116,6 +117,7 @@ export class ReferenceBackend implements Backend {
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    keepLogits(this.#keptLogits, slot, snapshot.logits);
     const { state, history } = this.#slots[slot]!;
     state.forEach((array, layer) => {
       array.set(snapshot.state.subarray(layer * array.length, (layer + 1) * array.length));

@@ -10,7 +10,7 @@ import type {
   PassResult,
   Snapshot,
 } from "../backend.ts";
-import { drawCandidates } from "../draw-candidates.ts";
+import { drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { Arena } from "./arena.ts";
 import { ACTIVATIONS_F32, ACTIVATIONS_INT8, PAGE_ROWS } from "./layout.ts";
 import { writePass } from "./pass.ts";
@@ -97,6 +97,7 @@ export class WasmBackend implements Backend {
   }
 
   open(slot: SlotId): void {
+    this.#keptLogits.delete(slot);
     this.#queue(() => {
       for (const array of [...this.#states(slot), ...this.#histories(slot)]) array.fill(0);
     });
@@ -145,6 +146,7 @@ export class WasmBackend implements Backend {
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
     this.#queue(() => {
+      keepLogits(this.#keptLogits, slot, snapshot.logits);
       split(snapshot.state, this.#states(slot));
       split(snapshot.history, this.#histories(slot));
       this.#eachKv(pages, snapshot.rows, (keyRow, valueRow, at) => {

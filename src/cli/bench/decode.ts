@@ -129,6 +129,7 @@ function stopped(loop: ChildProcess): Promise<void> {
 function startToFirstToken(model: string, options: OpenOptions): Promise<number> {
   const bin = fileURLToPath(new URL("../../../bin/deltafold.js", import.meta.url));
   const args = [bin, "run", model, "-p", "What is 12 + 30?", "--quiet", "--temperature", "0"];
+  if (options.contextTokens !== undefined) args.push("--context", String(options.contextTokens));
   if (options.threads !== undefined) args.push("--threads", String(options.threads));
   if (options.backend !== undefined) args.push("--backend", options.backend);
   if (options.activations !== undefined) args.push("--activations", options.activations);

@@ -3,12 +3,12 @@ import { systemClock } from "../../clock.ts";
 import { InputError } from "../../errors.ts";
 import { embeddedModel, openBackend } from "../../node.ts";
 import type { CliIo } from "../io.ts";
-import { addModelOptions, jsonOption, type ModelFlags, openOptions } from "../options.ts";
+import { addBackendOptions, type BackendFlags, jsonOption, openOptions } from "../options.ts";
 import { type GateReport, GateRun } from "./gate-run.ts";
 import { type Gate, gates } from "./gates.ts";
 import type { GateOptions } from "./options.ts";
 
-interface GateFlags extends ModelFlags {
+interface GateFlags extends BackendFlags {
   readonly model: string;
   readonly full?: boolean;
   readonly references?: string;
@@ -20,11 +20,15 @@ export function gateCommand(io: CliIo): Command {
   const command = new Command("gate")
     .description("prove exactness on this machine; without a name, list the gates")
     .argument("[name]", "the gate to run")
-    .option("--model <model>", "an embedded model's name or a checkpoint folder", embeddedModel)
+    .option(
+      "--model <model>",
+      "an embedded model or a checkpoint folder (chunks, rows)",
+      embeddedModel,
+    )
     .option("--full", "run every cell, not the sample of at most 3 minutes")
     .option("--references <folder>", "more reference outputs: a folder with golden/ and models/")
     .addOption(jsonOption("print one JSON report"));
-  addModelOptions(command);
+  addBackendOptions(command);
   return command.action(async (name: string | undefined, flags: GateFlags) => {
     if (name === undefined) {
       for (const gate of gates) io.stdout.write(`${gate.name.padEnd(8)} ${gate.about}\n`);
