@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -14,7 +14,12 @@ const stamp = "dist/.stamp";
 /** A digest of every file that the build reads. */
 function sources(): string {
   const digest = createHash("sha256");
-  for (const file of globSync(["src/**/*.ts", "tsconfig*.json", "package-lock.json"]).sort()) {
+  for (const file of globSync([
+    "src/**/*.ts",
+    "scripts/build.ts",
+    "tsconfig*.json",
+    "package-lock.json",
+  ]).sort()) {
     if (file.endsWith(".test.ts")) continue;
     digest.update(file).update("\0").update(readFileSync(file)).update("\0");
   }
@@ -38,8 +43,11 @@ function buildKernels(name: string, features: string): void {
 }
 
 const digest = sources();
-if (existsSync(stamp) && readFileSync(stamp, "utf8") === digest) process.exit(0);
+const outputs = ["dist/cli/main.js", "dist/wasm/kernels.wasm", "dist/wasm/kernels-relaxed.wasm"];
+const current = existsSync(stamp) && readFileSync(stamp, "utf8") === digest;
+if (current && outputs.every((file) => existsSync(file))) process.exit(0);
 const start = performance.now();
+rmSync("dist", { recursive: true, force: true });
 mkdirSync("dist/wasm", { recursive: true });
 buildKernels("kernels", "simd,threads,bulk-memory");
 buildKernels("kernels-relaxed", "simd,threads,bulk-memory,relaxed-simd");

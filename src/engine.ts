@@ -1,6 +1,6 @@
 import type { Backend, BackendInfo } from "./backend/backend.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { ContextLengthError, InputError } from "./errors.ts";
+import { type BackendError, ContextLengthError, InputError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
 import { promptChunkRows, replyTokensDefault } from "./limits.ts";
 import { ReplyText, type ReplyTextOptions } from "./reply-text.ts";
@@ -89,6 +89,11 @@ export class Engine implements AsyncDisposable {
     return this.#loop.counts;
   }
 
+  /** Why the backend is gone and nothing can be served any more; null while it is there. */
+  get lost(): BackendError | null {
+    return this.#loop.lost;
+  }
+
   /**
    * Replies to a conversation.
    * @throws InputError, ContextLengthError, QueueFullError
@@ -115,7 +120,8 @@ export class Engine implements AsyncDisposable {
    */
   complete(request: CompletionRequest): Stream {
     const { prompt } = request;
-    const ids = typeof prompt === "string" ? this.tokenize(prompt) : prompt;
+    // The caller's array may change while the reply runs.
+    const ids = typeof prompt === "string" ? this.tokenize(prompt) : [...prompt];
     return this.#submit(ids, request, { stop: request.stop ?? [], chat: null });
   }
 
@@ -163,7 +169,7 @@ export class Engine implements AsyncDisposable {
     }
     const room = contextTokens - promptTokens;
     if (room < (asked ?? 1)) {
-      throw new ContextLengthError(contextTokens, promptTokens, asked ?? 1, param);
+      throw new ContextLengthError(contextTokens, promptTokens, asked, param);
     }
     return asked ?? Math.min(this.#parts.maxTokens ?? replyTokensDefault, room);
   }

@@ -35,19 +35,22 @@ export class InputError extends DeltafoldError {
   }
 }
 
-/** Prompt and reply do not fit the context. */
+/** Prompt and reply do not fit the context. Null where the request named no length of the reply. */
 export class ContextLengthError extends DeltafoldError {
   constructor(
     contextTokens: number,
     promptTokens: number,
-    replyTokens: number,
+    replyTokens: number | null,
     param = "messages",
   ) {
+    const found =
+      replyTokens === null
+        ? `your ${param} resulted in ${promptTokens} tokens. Please reduce the length of the ${param}.`
+        : `you requested ${promptTokens + replyTokens} tokens (${promptTokens} in the prompt, ` +
+          `${replyTokens} for the reply). Please reduce the length of the prompt or the reply.`;
     super(
       "context_length_exceeded",
-      `This model's maximum context length is ${contextTokens} tokens. However, you requested ` +
-        `${promptTokens + replyTokens} tokens (${promptTokens} in the prompt, ${replyTokens} for the ` +
-        "reply). Please reduce the length of the prompt or the reply.",
+      `This model's maximum context length is ${contextTokens} tokens. However, ${found}`,
       { status: 400, param },
     );
   }
@@ -97,6 +100,7 @@ export class InvariantError extends DeltafoldError {
   }
 }
 
+/** Throws an `InvariantError` unless the condition holds: `message` says what must not be. */
 export function invariant(condition: boolean, message: string): asserts condition {
   if (!condition) throw new InvariantError(message);
 }

@@ -1,4 +1,8 @@
-/** Branded numbers: a slot can't be passed where a page is meant. The brands cost nothing at run time. */
+/**
+ * Numbers that name something. Those of slots, pages and streams are branded, so that none is passed
+ * where another is meant; the brands cost nothing at run time. Tokens and positions are plain: they
+ * fill typed arrays and are counted with.
+ */
 declare const brand: unique symbol;
 type Branded<Name extends string> = number & { readonly [brand]: Name };
 
@@ -13,6 +17,9 @@ export type PageId = Branded<"page">;
 /** A request's timeline, unique in the engine's life. */
 export type StreamId = Branded<"stream">;
 
+/** The slot at an index of the backend's slots. */
 export const slotId = (index: number): SlotId => index as SlotId;
+/** The page at an index of the backend's pages. */
 export const pageId = (index: number): PageId => index as PageId;
+/** The stream with a number of the engine's count. */
 export const streamId = (index: number): StreamId => index as StreamId;

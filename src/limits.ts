@@ -4,6 +4,8 @@
 export const pageRows = 64;
 /** Rows of all streams in a decode round. */
 export const roundRowsMax = 128;
+/** Compute threads; more than any machine at hand has cores, and each takes memory. */
+export const threadsMax = 256;
 /** Rows of a prompt chunk unless the caller asks for fewer. */
 export const promptChunkRows = 256;
 /** Requests that may wait for a slot. */
@@ -23,6 +25,10 @@ export const tensorNameBytesMax = 1024;
 /** config.json, index and generation_config files. */
 export const jsonFileBytesMax = 67_108_864;
 
+/** For a connection to bring the headers of a request. */
+export const requestHeadersMsMax = 10_000;
+/** For it to bring the whole request; a reply may take longer. */
+export const requestMsMax = 30_000;
 export const bodyBytesMax = 8_388_608;
 export const jsonDepthMax = 64;
 export const messagesMax = 4096;

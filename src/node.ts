@@ -11,7 +11,13 @@ import type { Folder } from "./checkpoint/source.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
 import { Engine } from "./engine.ts";
 import { CheckpointError, InputError } from "./errors.ts";
-import { contextTokensDefault, pageRows, promptChunkRows, roundRowsMax } from "./limits.ts";
+import {
+  contextTokensDefault,
+  pageRows,
+  promptChunkRows,
+  roundRowsMax,
+  threadsMax,
+} from "./limits.ts";
 import type { SamplingDefaults } from "./sampling/params.ts";
 import { ChatTemplate } from "./text/chat-template.ts";
 import { Tokenizer } from "./text/tokenizer.ts";
@@ -55,13 +61,16 @@ export async function openBackend(
   options: BackendOptions,
   choice: Partial<BackendChoice> = {},
 ): Promise<Backend> {
-  if (choice.backend === "reference") return await ReferenceBackend.open(options);
+  const memoryBytesMax = process.availableMemory();
+  if (choice.backend === "reference") {
+    return await ReferenceBackend.open({ ...options, memoryBytesMax });
+  }
   return await WasmBackend.open({
     ...options,
+    memoryBytesMax,
     platform: nodePlatform,
     threads: choice.threads ?? nodePlatform.threads,
     activations: choice.activations ?? "f32",
-    memoryBytesMax: process.availableMemory(),
   });
 }
 
@@ -70,6 +79,8 @@ export async function openBackend(
  * @throws CheckpointError, InputError, MemoryError, BackendError
  */
 export async function openEngine(model: string, options: OpenOptions = {}): Promise<Engine> {
+  checkCount("slots", options.slots ?? 1, roundRowsMax);
+  checkCount("threads", options.threads ?? 1, threadsMax);
   const path = modelFolder(model);
   const folder = await openFolder(path);
   await using checkpoint = await openCheckpoint(folder);
@@ -96,6 +107,11 @@ export async function openEngine(model: string, options: OpenOptions = {}): Prom
       minP: options.sampling?.minP ?? generation.minP ?? 0,
     },
   });
+}
+
+function checkCount(name: string, value: number, max: number): void {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return;
+  throw new InputError(`${name} must be a whole number from 1 to ${max}, not ${value}.`);
 }
 
 function sizes(weights: Weights, contextTokens: number, options: OpenOptions): BackendOptions {

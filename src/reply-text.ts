@@ -38,8 +38,9 @@ export class ReplyText {
 
   /** What was held back, once no token follows. */
   end(): ReplyEvent[] {
-    const events = this.#match(this.#detokenizer.flush());
-    events.push(...this.#parse(this.#stops.flush()));
+    // No stop string ends a reply that has ended: what was held is only released.
+    const rest = this.stopped === null ? this.#stops.flush() + this.#detokenizer.flush() : "";
+    const events = this.#parse(rest);
     if (this.#parser) events.push(...this.#parser.end());
     return events;
   }

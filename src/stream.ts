@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.ts";
-import type { DeltafoldError } from "./errors.ts";
+import { type DeltafoldError, InvariantError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
 import type { ReplyText } from "./reply-text.ts";
 import type { RoundOutcome, RoundSink } from "./rounds/live-stream.ts";
@@ -59,7 +59,7 @@ export class Stream implements AsyncIterable<ReplyEvent> {
   #lastMs: number;
   #done = false;
   #error: DeltafoldError | null = null;
-  #wake: (() => void) | null = null;
+  readonly #wakers = new Set<() => void>();
   #cancel: () => void = () => {};
 
   constructor(promptTokens: number, text: ReplyText, clock: Clock) {
@@ -108,7 +108,7 @@ export class Stream implements AsyncIterable<ReplyEvent> {
         if (this.#error) throw this.#error;
         if (this.#done) return;
         await new Promise<void>((resolve) => {
-          this.#wake = resolve;
+          this.#wakers.add(resolve);
         });
       }
     } finally {
@@ -124,12 +124,17 @@ export class Stream implements AsyncIterable<ReplyEvent> {
   }
 
   #finish(outcome: RoundOutcome): void {
-    this.#emit(this.#text.end());
+    let { error } = outcome;
+    try {
+      this.#emit(this.#text.end());
+    } catch (cause) {
+      error ??= new InvariantError(`the reply's text could not be ended: ${cause}`);
+    }
     this.#done = true;
-    if (outcome.error) {
-      this.#error = outcome.error;
-      this.#failStart(outcome.error);
-      this.#reject(outcome.error);
+    if (error) {
+      this.#error = error;
+      this.#failStart(error);
+      this.#reject(error);
     } else {
       this.#start();
       this.#resolve(this.#reply(outcome));
@@ -139,8 +144,8 @@ export class Stream implements AsyncIterable<ReplyEvent> {
 
   #emit(events: readonly ReplyEvent[]): void {
     this.#events.push(...events);
-    this.#wake?.();
-    this.#wake = null;
+    for (const wake of this.#wakers) wake();
+    this.#wakers.clear();
   }
 
   #reply(outcome: RoundOutcome): Reply {

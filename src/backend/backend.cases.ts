@@ -149,6 +149,24 @@ export function backendCases(under: BackendUnderTest): void {
     expect(await goOn(2)).toEqual(original);
   });
 
+  test(`${name}: kept logits belong to the state that made them`, async () => {
+    await using backend = await under.open(sizes);
+    backend.open(slotId(0));
+    await feed(backend, 0, prompt.slice(0, 5), 5);
+    const logitsOf = async (slot: number, rows: number) =>
+      (await backend.save(slotId(slot), pagesOf(0), rows)).logits;
+    expect(await logitsOf(0, 5)).toHaveLength(300);
+    const silent = { keepLogits: false };
+    await backend.read(backend.verify(planPass([segment(0, 5, [1], silent)])));
+    expect(await logitsOf(0, 6)).toBeNull();
+    await backend.read(backend.verify(planPass([segment(0, 6, [1])])));
+    const saved = backend.save(slotId(0), pagesOf(0), 7);
+    backend.release(slotId(0));
+    expect((await saved).logits).toHaveLength(300);
+    backend.open(slotId(0));
+    expect(await logitsOf(0, 0)).toBeNull();
+  });
+
   test(`${name}: draws are ordered, and fewer candidates are the first of more`, async () => {
     await using backend = await under.open(sizes);
     backend.open(slotId(0));

@@ -1,6 +1,6 @@
 import { NonFiniteLogitsError } from "../errors.ts";
 import type { SlotId } from "../ids.ts";
-import type { Plan } from "../model/plan.ts";
+import { drawPosition, type Plan } from "../model/plan.ts";
 import { type Candidates, orderCandidates } from "./candidates.ts";
 
 /**
@@ -12,14 +12,14 @@ export function drawCandidates(
   logitsOf: (draw: number) => Float32Array,
   kept: Map<SlotId, Float32Array>,
 ): (Candidates | NonFiniteLogitsError)[] {
+  // A state that moves on leaves the row that it kept behind.
+  for (const { nextSlot } of plan.segments) kept.delete(nextSlot);
   return plan.draws.map((draw, index) => {
     const segment = plan.segments.find((part) => draw.row < part.firstRow + part.rows)!;
     const logits = logitsOf(index);
     if (draw.keepLogits) kept.set(segment.nextSlot, logits.slice());
-    // The drawn token will stand one past its row.
-    const position = segment.start + draw.row - segment.firstRow + 1;
     try {
-      return orderCandidates(logits, draw.candidates, position);
+      return orderCandidates(logits, draw.candidates, drawPosition(plan, draw.row));
     } catch (error) {
       if (error instanceof NonFiniteLogitsError) return error;
       throw error;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CheckpointError } from "../errors.ts";
-import { asFields, shown } from "./json.ts";
+import { shown } from "../json.ts";
+import { asFields } from "./json.ts";
 
 /** A config file's object, with the file's name for errors. */
 export interface ConfigFields {

@@ -105,6 +105,7 @@ describe("readConfig", () => {
     [{ attention_bias: true }, /attention_bias: must be false/],
     [{ tie_word_embeddings: "yes" }, /tie_word_embeddings: .*found "yes"/],
     [{ eos_token_id: [-1] }, /eos_token_id: .*found \[-1\]/],
+    [{ eos_token_id: [95, 96] }, /eos_token_id: must be below the vocab_size of 96, found 96/],
     [rope("yarn"), /rope_parameters\.rope_type: only default .*found "yarn"/],
     [{ rope_parameters: { rope_type: "default" } }, /rope_theta is missing/],
     [{ rope_parameters: [] }, /rope_parameters: must be an object, found \[\]/],
@@ -122,9 +123,28 @@ describe("readConfig", () => {
     expect(error.message).toContain("config.json");
   });
 
-  it("refuses nonsense in generation_config.json, naming that file", async () => {
-    const bad = read(tinyConfig(), { top_p: 7 });
-    await expect(bad).rejects.toThrow(/generation_config\.json: top_p: .*found 7/);
+  it.each<[object, string]>([
+    [{ temperature: -0.1 }, "temperature: must be at least 0, found -0.1"],
+    [{ temperature: "1" }, 'temperature: must be at least 0, found "1"'],
+    [{ top_p: 0 }, "top_p: must be over 0 and at most 1, found 0"],
+    [{ top_p: 7 }, "top_p: must be over 0 and at most 1, found 7"],
+    [{ top_k: 1.5 }, "top_k: must be a whole number, found 1.5"],
+    [{ min_p: 1.1 }, "min_p: must be between 0 and 1, found 1.1"],
+    [{ do_sample: "no" }, "do_sample: "],
+    [{ eos_token_id: 4096 }, "eos_token_id: must be below the vocab_size of 96, found 4096"],
+    [{ do_sample: false, temperature: -1 }, "temperature: must be at least 0, found -1"],
+  ])("refuses %j in generation_config.json, naming that file", async (generation, message) => {
+    const error = await read(tinyConfig(), generation).catch((caught) => caught);
+    expect(error).toBeInstanceOf(CheckpointError);
+    expect(error.message).toContain(`generation_config.json: ${message}`);
+  });
+
+  it("takes recommended sampling as requests may say it, and do_sample: false as greedy", async () => {
+    const edges = { temperature: 0, top_p: 1, top_k: -1, min_p: 1, do_sample: true };
+    const { generation } = await read(tinyConfig(), edges);
+    expect(generation).toEqual({ temperature: 0, topP: 1, topK: -1, minP: 1 });
+    const greedy = await read(tinyConfig(), { do_sample: false, temperature: 0.7, top_p: 0.9 });
+    expect(greedy.generation).toMatchObject({ temperature: 0, topP: 0.9 });
   });
 
   it("refuses a missing or broken file", async () => {

@@ -37,10 +37,11 @@ export async function readConfig(folder: Folder): Promise<CheckpointConfig> {
   const generation = hasGeneration ? await readFields(folder, generationFile) : null;
   const textConfig = objectField(config, "text_config");
   const modelType = readModelType(config, textConfig);
+  const shape = readShape(textConfig, config);
   return {
     modelType,
-    shape: readShape(textConfig, config),
-    eosIds: readEosIds([config, textConfig, generation]),
+    shape,
+    eosIds: readEosIds([config, textConfig, generation], shape.vocabSize),
     generation: readGenerationDefaults(generation),
     quantization: readQuantization(textConfig, config),
   };

@@ -1,4 +1,5 @@
 import { CheckpointError } from "../errors.ts";
+import { isRecord, nestsWithin, shown } from "../json.ts";
 import { jsonDepthMax } from "../limits.ts";
 
 /**
@@ -8,6 +9,21 @@ import { jsonDepthMax } from "../limits.ts";
  * @throws CheckpointError for anything that is not one object with unique keys
  */
 export function parseJsonObject(file: string, text: string): ReadonlyMap<string, unknown> {
+  const record = parseJsonRecord(file, text);
+  checkKeys(file, text);
+  return new Map(Object.entries(record));
+}
+
+/**
+ * The same as a plain object and without the look at its keys, which takes long where a vocabulary
+ * makes hundreds of thousands of them.
+ *
+ * @throws CheckpointError for anything that is not one object
+ */
+export function parseJsonRecord(file: string, text: string): Record<string, unknown> {
+  if (!nestsWithin(text, jsonDepthMax)) {
+    throw new CheckpointError(file, `is nested deeper than ${jsonDepthMax} levels`);
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -15,25 +31,16 @@ export function parseJsonObject(file: string, text: string): ReadonlyMap<string,
     const detail = cause instanceof Error ? cause.message : String(cause);
     throw new CheckpointError(file, `is not valid JSON: ${detail.slice(0, 200)}`, cause);
   }
-  const fields = asFields(value);
-  if (fields === null) throw new CheckpointError(file, "is not a JSON object");
-  checkKeys(file, text);
-  return fields;
+  if (!isRecord(value)) throw new CheckpointError(file, "is not a JSON object");
+  return value;
 }
 
 /** A JSON object as a map, which no key can pollute; null for any other value. */
 export function asFields(value: unknown): ReadonlyMap<string, unknown> | null {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  return new Map(Object.entries(value));
+  return isRecord(value) ? new Map(Object.entries(value)) : null;
 }
 
-/** A value for an error message. */
-export function shown(value: unknown): string {
-  const text = value === undefined ? "nothing" : JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
-}
-
-/** Walks text that is known to be valid JSON, once, and refuses equal keys and deep nesting. */
+/** Walks text that is known to be valid JSON, once, and refuses equal keys. */
 function checkKeys(file: string, text: string): void {
   const objects: (Set<string> | null)[] = [];
   let lastString = "";
@@ -45,9 +52,6 @@ function checkKeys(file: string, text: string): void {
       i = end;
     } else if (char === "{" || char === "[") {
       objects.push(char === "{" ? new Set() : null);
-      if (objects.length > jsonDepthMax) {
-        throw new CheckpointError(file, `is nested deeper than ${jsonDepthMax} levels`);
-      }
     } else if (char === "}" || char === "]") {
       objects.pop();
     } else if (char === ":") {

@@ -1,6 +1,7 @@
 import { CheckpointError } from "../errors.ts";
+import { shown } from "../json.ts";
 import { tensorDimsMax, tensorNameBytesMax } from "../limits.ts";
-import { asFields, shown } from "./json.ts";
+import { asFields } from "./json.ts";
 
 /** One tensor of a safetensors file, as its checked header describes it. */
 export interface TensorEntry {

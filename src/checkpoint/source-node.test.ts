@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -11,6 +11,10 @@ beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "deltafold-source-"));
 });
 afterAll(() => rm(root, { recursive: true }));
+
+async function failWith(code: string): Promise<never> {
+  throw Object.assign(new Error(code), { code });
+}
 
 describe("openFolder", () => {
   const longPath = Array.from({ length: 12 }, (_, i) => `${"long".repeat(50)}${i}`).join("/");
@@ -33,11 +37,36 @@ describe("openFolder", () => {
     await expect(openFolder(join(root, "file/below"))).rejects.toThrow(CheckpointError);
   });
 
-  it.skipIf(process.getuid?.() === 0)("names a folder that it may not read", async () => {
+  it("names a folder that it may not read", async () => {
     const path = join(root, "closed");
     await mkdir(path);
-    await chmod(path, 0);
-    await expect(openFolder(path)).rejects.toThrow(/closed: can't be read: permission denied/);
+    const closed = openFolder(path, { stat, readdir: () => failWith("EACCES") });
+    await expect(closed).rejects.toThrow(/closed: can't be read: permission denied/);
+  });
+
+  it.each([
+    ["EACCES", "can't be read: permission denied"],
+    ["EIO", "can't be read (EIO)"],
+  ])("doesn't take a file that can't be looked at (%s) for absent", async (code, reason) => {
+    const path = join(root, `listed ${code}`);
+    await mkdir(path);
+    await writeFile(join(path, "config.json"), "{}");
+    // What a folder does that may be read but not searched (mode 0444).
+    const calls = {
+      readdir,
+      stat: (asked: string) => (asked === path ? stat(path) : failWith(code)),
+    };
+    const folder = await openFolder(path, calls);
+    const error = `${join(path, "config.json")}: ${reason}`;
+    await expect(folder.has("config.json")).rejects.toThrow(error);
+    await expect(folder.list()).rejects.toThrow(error);
+  });
+
+  it("says that nothing is where a path leads nowhere, or through a file", async () => {
+    await writeFile(join(root, "plain"), "x");
+    const folder = await openFolder(root);
+    expect(await folder.has("nothing.json")).toBe(false);
+    expect(await folder.has("plain/nothing.json")).toBe(false);
   });
 
   it("follows symbolic links, which the hub's cache is made of", async () => {

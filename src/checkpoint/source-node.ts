@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CheckpointError } from "../errors.ts";
@@ -12,18 +13,27 @@ import {
 /** Node reads at most this many bytes in one call. */
 const readBytesMax = 2 ** 30;
 
+/** What is asked of the file system about names; tests bring calls that fail. */
+export interface FolderCalls {
+  stat(path: string): Promise<Stats>;
+  readdir(path: string): Promise<string[]>;
+}
+
 /**
  * A folder of the file system. Symbolic links are followed, as the hub's cache is made of them.
  *
  * @throws CheckpointError when `path` is missing, not a folder, or unreadable
  */
-export async function openFolder(path: string): Promise<Folder> {
-  const stats = await stat(path).catch((cause) => fail(path, cause));
+export async function openFolder(
+  path: string,
+  calls: FolderCalls = { stat, readdir },
+): Promise<Folder> {
+  const stats = await calls.stat(path).catch((cause) => fail(path, cause));
   if (!stats.isDirectory()) throw new CheckpointError(path, "is not a folder");
-  await readdir(path).catch((cause) => fail(path, cause));
+  await calls.readdir(path).catch((cause) => fail(path, cause));
   return {
     name: path,
-    has: (file) => isFile(inside(path, file)),
+    has: (file) => isFile(inside(path, file), calls),
     open: (file) => openFile(inside(path, file)),
     async text(file) {
       const source = await openFile(inside(path, file));
@@ -34,9 +44,9 @@ export async function openFolder(path: string): Promise<Folder> {
       }
     },
     async list() {
-      const names = await readdir(path).catch((cause) => fail(path, cause));
+      const names = await calls.readdir(path).catch((cause) => fail(path, cause));
       const kept: string[] = [];
-      for (const name of names) if (await isFile(join(path, name))) kept.push(name);
+      for (const name of names) if (await isFile(join(path, name), calls)) kept.push(name);
       return kept.sort();
     },
   };
@@ -87,16 +97,23 @@ function inside(folder: string, file: string): string {
   return join(folder, file);
 }
 
-async function isFile(path: string): Promise<boolean> {
+/** Whether a file is there. One that can't be looked at may be, so that is an error. */
+async function isFile(path: string, { stat }: FolderCalls): Promise<boolean> {
   try {
     return (await stat(path)).isFile();
-  } catch {
-    return false;
+  } catch (cause) {
+    const code = codeOf(cause);
+    if (code === "ENOENT" || code === "ENOTDIR") return false;
+    return fail(path, cause);
   }
 }
 
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+}
+
 function fail(path: string, cause: unknown): never {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error";
+  const code = codeOf(cause);
   const reasons = new Map([
     ["ENOENT", "does not exist"],
     ["ENOTDIR", "lies under a file that is not a folder"],

@@ -1,5 +1,6 @@
 import { CheckpointError } from "../errors.ts";
-import { asFields, parseJsonObject, shown } from "./json.ts";
+import { shown } from "../json.ts";
+import { asFields, parseJsonObject } from "./json.ts";
 import { readSafetensorsHeader } from "./safetensors.ts";
 import type { TensorEntry } from "./safetensors-tensor.ts";
 import { type ByteSource, checkRelativePath, type Folder } from "./source.ts";

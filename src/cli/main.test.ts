@@ -1,6 +1,14 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,6 +24,23 @@ describe("the process", () => {
     const stderr = child.stderr.pipe(new Captured(false));
     const [code] = await once(child, "close");
     expect({ code, stderr: stderr.text }).toEqual({ code: 141, stderr: "" });
+  });
+
+  it
+    .skipIf(!existsSync("/dev/full"))
+    .each([
+      ["show", "nano"],
+      ["run", "--ids", "[40,1015]", "--max-tokens", "3", "--quiet"],
+      ["--help"],
+    ])("says in one line that its output can't be written: %s", (...args) => {
+    const full = openSync("/dev/full", "w");
+    const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", full, "pipe"],
+    });
+    closeSync(full);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^deltafold: The output can't be written: .*ENOSPC.*\n$/);
   });
 
   it("ends by SIGINT without a word while it replies", async () => {

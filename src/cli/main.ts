@@ -1,4 +1,6 @@
 /** @module The command line: runs the command that the arguments name. */
+import { DeltafoldError } from "../errors.ts";
+import { errorLine } from "./exit.ts";
 import { runProgram } from "./program.ts";
 
 /** What a shell reports of a program that died of SIGPIPE. */
@@ -8,7 +10,12 @@ for (const output of [process.stdout, process.stderr]) {
   output.on("error", (error: NodeJS.ErrnoException) => {
     // Whoever read our output has gone, as `head` does.
     if (error.code === "EPIPE") process.exit(brokenPipeCode);
-    throw error;
+    const failed = new DeltafoldError(
+      "write_failed",
+      `The output can't be written: ${error.message}`,
+    );
+    if (output !== process.stderr) process.stderr.write(errorLine(failed));
+    process.exit(1);
   });
 }
 

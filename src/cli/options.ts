@@ -1,10 +1,8 @@
 import { Argument, type Command, Option } from "commander";
 import { InputError } from "../errors.ts";
+import { threadsMax } from "../limits.ts";
 import { type Activations, type BackendName, embeddedModel, type OpenOptions } from "../node.ts";
 import { samplingValue, wholeNumber } from "./values.ts";
-
-/** More threads than any machine at hand has cores; each takes memory. */
-const threadsMax = 256;
 
 /** How a model is computed. */
 export interface BackendFlags {

@@ -25,7 +25,14 @@ describe("the command line", () => {
     [["run"], "deltafold: There is no prompt: give -p TEXT, or write one to standard input."],
     [["serve", "--port", "99999"], "It must be a whole number from 0 to 65535."],
     [["show"], "deltafold: missing required argument 'model'"],
-    [["convert", "a", "b", "--bits", "7"], "deltafold: There is no format of --bits 7"],
+    [
+      ["convert", "a", "b", "--bits", "7"],
+      "option '--bits <n>' argument '7' is invalid. It must be 2, 3, 4, 5, 6 or 8.",
+    ],
+    [
+      ["convert", "a", "b", "--group-size", "48"],
+      "option '--group-size <n>' argument '48' is invalid. It must be 32, 64 or 128.",
+    ],
   ])("refuses %j with one line", async (args, message) => {
     const { code, stdout, stderr } = await runLine(args);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { idsValue, samplingValue, seedValue, stopValue, wholeNumber } from "./values.ts";
+import { idsValue, oneOf, samplingValue, seedValue, stopValue, wholeNumber } from "./values.ts";
 
 describe("wholeNumber", () => {
   const parse = wholeNumber(1, 256);
@@ -21,6 +21,17 @@ describe("wholeNumber", () => {
   it("refuses numbers that would be rounded", () => {
     const open = wholeNumber(1, Number.MAX_SAFE_INTEGER);
     expect(() => open("9007199254740993")).toThrow("It must be a whole number of at least 1.");
+  });
+});
+
+describe("oneOf", () => {
+  const parse = oneOf([32, 64, 128]);
+  it("reads what it allows", () => {
+    expect(parse("64")).toBe(64);
+  });
+
+  it.each(["48", "0", "", "64x", "6.4e1", "3264"])("refuses %j", (text) => {
+    expect(() => parse(text)).toThrow("It must be 32, 64 or 128.");
   });
 });
 

@@ -25,6 +25,15 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
+/** One of a few numbers. */
+export function oneOf<T extends number>(allowed: readonly T[]): (text: string) => T {
+  return (text) => {
+    const value = wholePattern.test(text) ? Number(text) : Number.NaN;
+    const found = allowed.find((each) => each === value);
+    return found ?? refuse(`${allowed.slice(0, -1).join(", ")} or ${allowed.at(-1)}`);
+  };
+}
+
 /** A sampling value, within the range that requests have too. */
 export function samplingValue(field: Exclude<keyof SamplingFields, "seed">) {
   return (text: string): number => {

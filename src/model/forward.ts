@@ -15,11 +15,12 @@ export type RowBuffer =
   | "conv" // GDN: q, k, v after convolution, SiLU and head norm
   | "gates" // GDN: (g, β) per value head
   | "delta" // GDN: output of the scan
+  | "mixed" // GDN: normed and gated, before its projection
   | "queryGate" // attention: per head a query, then its gate
   | "key"
   | "value"
   | "query" // attention: normed and rotated queries
-  | "mixed" // input of a mixer's output projection
+  | "attended" // attention: gated output, before its projection
   | "gate" // MLP
   | "up"
   | "normedDraw" // the next two exist only for the rows that draw
@@ -56,7 +57,7 @@ export type Step =
   | { readonly op: "gatedNorm"; readonly weight: string }
   /** queryGate, key, value → query, and the KV pages of `fullLayer`. */
   | { readonly op: "rope"; readonly module: string; readonly fullLayer: number }
-  /** query, queryGate, KV pages → mixed. */
+  /** query, queryGate, KV pages → attended. */
   | { readonly op: "attend"; readonly fullLayer: number }
   /** gate, up → gate. */
   | { readonly op: "swiglu" };
@@ -78,7 +79,8 @@ export function bufferWidths(shape: ModelShape): Readonly<Record<RowBuffer, numb
     key: sizes.kvDim,
     value: sizes.kvDim,
     query: sizes.attentionDim,
-    mixed: Math.max(sizes.valueDim, sizes.attentionDim),
+    mixed: sizes.valueDim,
+    attended: sizes.attentionDim,
     gate: shape.intermediateSize,
     up: shape.intermediateSize,
     normedDraw: shape.hiddenSize,
@@ -140,7 +142,7 @@ function attentionMixer(layer: string, fullLayer: number): Step[] {
     ]),
     { op: "rope", module, fullLayer },
     { op: "attend", fullLayer },
-    addProjection("mixed", `${module}.o_proj`),
+    addProjection("attended", `${module}.o_proj`),
   ];
 }
 

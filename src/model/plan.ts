@@ -57,6 +57,12 @@ export interface SegmentRequest {
   readonly keepLogits?: boolean;
 }
 
+/** The position that a row's drawn token will have: one past the row's own. */
+export function drawPosition(plan: Plan, row: number): Position {
+  const segment = plan.segments.find((part) => row < part.firstRow + part.rows)!;
+  return segment.start + row - segment.firstRow + 1;
+}
+
 /** Lays the requests' rows side by side, in order. */
 export function planPass(requests: readonly SegmentRequest[]): Plan {
   const ids: TokenId[] = [];

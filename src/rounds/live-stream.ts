@@ -29,8 +29,6 @@ export interface RoundOutcome {
   readonly error: DeltafoldError | BackendError | null;
   /** SHA-256 of the final state, where it was asked for and the reply ended by itself. */
   readonly stateSha: string | null;
-  /** Decode rounds that the stream took part in. */
-  readonly rounds: number;
 }
 
 /** One request's timeline on the device. */
@@ -47,7 +45,6 @@ export class LiveStream {
   /** The last drawn token: delivered, not yet fed. */
   pending: TokenId = -1;
   replyTokens = 0;
-  rounds = 0;
 
   constructor(id: StreamId, request: RoundRequest, sink: RoundSink) {
     this.id = id;

@@ -181,6 +181,27 @@ function poisonAfter(promptIds: readonly TokenId[]): NonNullable<FakeOptions["lo
   };
 }
 
+test("a listener that throws ends its own stream, and the others never notice", async () => {
+  const alone = await solo();
+  const loop = new RoundLoop(fake({ slots: 2 }), 128);
+  const bad = start(loop, { promptIds: [8] }, () => {
+    throw new Error("planted");
+  });
+  const good = start(loop);
+  expect((await bad.outcome).error!.message).toMatch(/planted/);
+  await good.outcome;
+  expect(good.ids).toEqual(alone.ids);
+  loop.submit(request(), {
+    prefilled: () => {},
+    token: () => false,
+    finished: () => {
+      throw new Error("planted");
+    },
+  })();
+  expect((await start(loop).outcome).reason).toBe("length");
+  expect(loop.free).toEqual({ slots: 2, pages: 40 });
+});
+
 test("a lost device fails what runs and refuses what comes", async () => {
   const backend = fake();
   const loop = new RoundLoop(backend, 128);

@@ -52,6 +52,11 @@ export class RoundLoop {
     return { waiting, running: this.#streams.length - waiting };
   }
 
+  /** Why the device is gone; null while it is there. */
+  get lost(): BackendError | null {
+    return this.#lost;
+  }
+
   /** Slots and pages that nobody holds; all of them when no stream is there. */
   get free(): { readonly slots: number; readonly pages: number } {
     return { slots: this.#slots.freeCount, pages: this.#pages.freeCount };
@@ -86,8 +91,11 @@ export class RoundLoop {
   async #run(): Promise<void> {
     // Requests that arrive in one turn of the event loop share their first round.
     await Promise.resolve();
-    while (this.#streams.length > 0) await this.#round();
-    this.#running = null;
+    try {
+      while (this.#streams.length > 0) await this.#round();
+    } finally {
+      this.#running = null;
+    }
   }
 
   async #round(): Promise<void> {
@@ -129,7 +137,6 @@ export class RoundLoop {
 
   /** One row for every decoding stream: its pending token. */
   async #decode(streams: readonly LiveStream[]): Promise<void> {
-    for (const stream of streams) stream.rounds++;
     const ids = streams.map((stream) => [stream.pending]);
     await this.#pass(streams, (segments) => this.#backend.verify(planPass(segments)), ids, true);
   }
@@ -149,8 +156,7 @@ export class RoundLoop {
         if (draw) await this.#deliver(stream, draws[index]!);
       }
     } catch (cause) {
-      const error = cause instanceof DeltafoldError ? cause : failure(cause);
-      for (const stream of streams) await this.#finish(stream, "error", error);
+      for (const stream of streams) await this.#finish(stream, "error", failure(cause));
     }
   }
 
@@ -171,10 +177,17 @@ export class RoundLoop {
     };
   }
 
+  /** Draws a stream's next token and hands it over. What goes wrong here is this stream's alone. */
   async #deliver(stream: LiveStream, candidates: Candidates | DeltafoldError): Promise<void> {
-    if (candidates instanceof DeltafoldError) {
-      return this.#finish(stream, "error", candidates);
+    try {
+      if (candidates instanceof DeltafoldError) throw candidates;
+      await this.#draw(stream, candidates);
+    } catch (cause) {
+      await this.#finish(stream, "error", failure(cause));
     }
+  }
+
+  async #draw(stream: LiveStream, candidates: Candidates): Promise<void> {
     const { sampling, eosIds, maxTokens } = stream.request;
     if (stream.replyTokens === 0) stream.sink.prefilled();
     stream.pending = drawToken(candidates, sampling, stream.rows);
@@ -200,7 +213,11 @@ export class RoundLoop {
       this.#slots.give(stream.slot);
       stream.pages!.release();
     }
-    stream.sink.finished({ reason, error, stateSha, rounds: stream.rounds });
+    try {
+      stream.sink.finished({ reason, error, stateSha });
+    } catch {
+      // The stream has ended whatever its listener makes of it; the others go on.
+    }
   }
 
   async #fingerprint(stream: LiveStream): Promise<string> {
@@ -209,7 +226,8 @@ export class RoundLoop {
   }
 }
 
-function failure(cause: unknown): BackendError {
+function failure(cause: unknown): DeltafoldError {
+  if (cause instanceof DeltafoldError) return cause;
   const message = cause instanceof Error ? cause.message : String(cause);
   return new BackendError(`The pass failed: ${message}`, cause);
 }

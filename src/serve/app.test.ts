@@ -7,6 +7,15 @@ import { chatPath, eventsOf, hello, post, replyTo, textPath } from "./http.cases
 
 const endless = { prompt: "x", max_tokens: 4000, ignore_eos: true };
 
+test("health says so when the device is lost", async () => {
+  const server = testServer();
+  server.backend.lose();
+  await server.backend.lost;
+  const reply = await server.app.request("/health");
+  expect(reply.status).toBe(503);
+  expect(await reply.json()).toMatchObject({ status: "lost", reason: "the fake device was lost" });
+});
+
 test("models and health", async () => {
   await using engine = testServer().engine;
   const clock = { nowMs: () => 0, unixSeconds: () => 1234 };

@@ -34,7 +34,7 @@ export function createApp(options: AppOptions): Hono {
 
 function addModels(app: Hono, engine: Engine, created: number): void {
   const card = modelCard(engine.info, created);
-  app.get("/health", (context) => context.json(health(engine)));
+  app.get("/health", (context) => context.json(health(engine), engine.lost ? 503 : 200));
   app.get("/v1/models", (context) => context.json({ object: "list", data: [card] }));
   app.get("/v1/models/:id", (context) => {
     const id = context.req.param("id");

@@ -37,36 +37,38 @@ const chatRows: Row[] = [
   ["very deep JSON", `{"x": ${nested(1e6)}}`, "too_deep", null, "nested deeper"],
   ["no messages", {}, "missing_field", "messages", "messages is missing: it must be a list."],
   ["null messages", { messages: null }, "invalid_type", "messages", "a list, not null."],
-  ["text as messages", { messages: "a" }, "invalid_type", "messages", 'not the string "a".'],
+  ["text as messages", { messages: "a" }, "invalid_type", "messages", 'a list, not "a".'],
   ["empty messages", { messages: [] }, "invalid_value", "messages", "must not be empty"],
-  ["a text in messages", { messages: ["a"] }, "invalid_type", "messages[0]", "an object, not the"],
+  ["a text in messages", { messages: ["a"] }, "invalid_type", "messages[0]", 'an object, not "a".'],
   ["no role", { messages: [{}] }, "missing_field", "messages[0].role", "role is missing"],
-  ["unknown role", user({ role: "wizard" }), "invalid_value", "messages", "role: wizard"],
-  ["a number as role", user({ role: 5 }), "invalid_type", "messages[0].role", "not the number 5"],
+  ["unknown role", user({ role: "wizard" }), "invalid_value", "messages[0].role", 'not "wizard".'],
+  ["a number as role", user({ role: 5 }), "invalid_type", "messages[0].role", "not 5."],
   ["a number as content", user({ content: 5 }), "invalid_type", "messages[0].content", "or null"],
   [
     "an image",
     user({ content: [{ type: "image_url" }] }),
     "invalid_value",
-    "messages",
-    "text only",
+    "messages[0].content[0]",
+    'not one of type "image_url".',
   ],
-  ["an empty part", user({ content: [5] }), "invalid_value", "messages", "text only"],
+  ["an empty part", user({ content: [5] }), "invalid_value", "messages[0].content[0]", "not 5."],
   [
     "a part without text",
     user({ content: [{ type: "text" }] }),
     "invalid_value",
-    "messages",
-    "text",
+    "messages[0].content[0].text",
+    "must be a string",
   ],
+  ["no content", user({ content: undefined }), "invalid_value", "messages[0].content", "missing"],
+  ["null content", user({ content: null }), "invalid_value", "messages[0].content", "missing"],
   ["a number as name", user({ name: 1 }), "invalid_type", "messages[0].name", "a string"],
   ["text as calls", user({ tool_calls: "x" }), "invalid_type", "messages[0].tool_calls", "a list"],
   [
     "an empty call",
     user({ tool_calls: [{}] }),
     "invalid_value",
-    "messages",
-    "function with a name",
+    "messages[0].tool_calls[0]",
+    "an object with a function",
   ],
   [
     "a late system message",
@@ -82,9 +84,9 @@ const chatRows: Row[] = [
     "messages",
     "4096",
   ],
-  ["text as max_tokens", chat({ max_tokens: "9" }), "invalid_type", "max_tokens", 'string "9"'],
+  ["text as max_tokens", chat({ max_tokens: "9" }), "invalid_type", "max_tokens", 'not "9".'],
   ["max_tokens 0", chat({ max_tokens: 0 }), "invalid_type", "max_tokens", "over 0"],
-  ["max_tokens 1.5", chat({ max_tokens: 1.5 }), "invalid_type", "max_tokens", "number 1.5"],
+  ["max_tokens 1.5", chat({ max_tokens: 1.5 }), "invalid_type", "max_tokens", "not 1.5."],
   [
     "endless max_tokens",
     '{"messages": [], "max_tokens": 1e999}',
@@ -112,8 +114,14 @@ const chatRows: Row[] = [
   ["17 stops", chat({ stop: Array(17).fill("a") }), "invalid_value", "stop", "At most 16"],
   ["a long stop", chat({ stop: "a".repeat(257) }), "invalid_value", "stop", "256 bytes"],
   ["ignore_eos 1", chat({ ignore_eos: 1 }), "invalid_type", "ignore_eos", "true or false"],
-  ["stream text", chat({ stream: "yes" }), "invalid_type", "stream", 'not the string "yes"'],
-  ["stream_options list", chat({ stream_options: [] }), "invalid_type", "stream_options", "a list"],
+  ["stream text", chat({ stream: "yes" }), "invalid_type", "stream", 'not "yes".'],
+  [
+    "stream_options list",
+    chat({ stream_options: [] }),
+    "invalid_type",
+    "stream_options",
+    "not [].",
+  ],
   [
     "include_usage 1",
     chat({ stream_options: { include_usage: 1 } }),
@@ -150,7 +158,7 @@ const chatRows: Row[] = [
     chat({ tools: [{ type: "function", function: { name: "f", parameters: [] } }] }),
     "invalid_type",
     "tools[0].function.parameters",
-    "an object, not a list",
+    "an object, not [].",
   ],
   [
     "kwargs text",
@@ -168,7 +176,7 @@ test.each(chatRows)("chat: %s", async (_, body, code, param, words) => {
 const completionRows: Row[] = [
   ["no prompt", {}, "missing_field", "prompt", "prompt is missing"],
   ["null", { prompt: null }, "invalid_type", "prompt", "not null"],
-  ["a number", { prompt: 5 }, "invalid_type", "prompt", "not the number 5"],
+  ["a number", { prompt: 5 }, "invalid_type", "prompt", "not 5."],
   ["empty text", { prompt: "" }, "invalid_value", "prompt", "must not be empty"],
   ["no ids", { prompt: [] }, "invalid_value", "prompt", "must not be empty"],
   ["texts", { prompt: ["a", "b"] }, "invalid_type", "prompt", "one prompt at a time"],
@@ -230,8 +238,12 @@ test("a prompt and reply over the context name both numbers", async () => {
     { prompt: Array(512).fill(1) },
     { prompt: Array(5120).fill(1) },
   ]) {
-    const asked = body.prompt.length + ("max_tokens" in body ? 2 : 1);
-    const words = `maximum context length is 512 tokens. However, you requested ${asked} tokens`;
+    const tokens = body.prompt.length;
+    const found =
+      "max_tokens" in body
+        ? `you requested ${tokens + 2} tokens`
+        : `your prompt resulted in ${tokens} tokens`;
+    const words = `maximum context length is 512 tokens. However, ${found}`;
     await expectError(app, textPath, body, 400, { code, param: "prompt", words });
     const streamed = { ...body, stream: true };
     await expectError(app, textPath, streamed, 400, { code, param: "prompt", words });

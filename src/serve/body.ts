@@ -1,4 +1,5 @@
 import { DeltafoldError, InputError } from "../errors.ts";
+import { isRecord, nestsWithin } from "../json.ts";
 import { bodyBytesMax, jsonDepthMax } from "../limits.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -10,7 +11,6 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export async function readJsonObject(request: Request): Promise<JsonObject> {
   checkHeaders(request.headers);
   const text = decode(await readBytes(request));
-  // Before parsing, which takes long for a million brackets.
   if (!nestsWithin(text, jsonDepthMax)) {
     throw new InputError(
       `The body is nested deeper than ${jsonDepthMax} levels.`,
@@ -19,7 +19,7 @@ export async function readJsonObject(request: Request): Promise<JsonObject> {
     );
   }
   const value = parse(text);
-  if (isObject(value)) return value;
+  if (isRecord(value)) return value;
   throw new InputError("The body must be a JSON object.", null, "invalid_type");
 }
 
@@ -78,25 +78,6 @@ function parse(text: string): unknown {
     const words = cause instanceof Error ? cause.message : String(cause);
     throw new InputError(`The body is not valid JSON: ${words}`, null, "invalid_json");
   }
-}
-
-/** Whether JSON text opens at most `levels` brackets at once. */
-function nestsWithin(text: string, levels: number): boolean {
-  let depth = 0;
-  let quoted = false;
-  for (let at = 0; at < text.length; at++) {
-    const letter = text[at];
-    if (letter === '"') quoted = !quoted;
-    else if (quoted && letter === "\\") at++;
-    else if (!quoted && (letter === "[" || letter === "{")) depth++;
-    else if (!quoted && (letter === "]" || letter === "}")) depth--;
-    if (depth > levels) return false;
-  }
-  return true;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function bodyTooLarge(): DeltafoldError {

@@ -5,7 +5,8 @@ export function health(engine: Engine): object {
   const { model, contextTokens, backend } = engine.info;
   const { weightBytes, stateBytes, kvBytes, workspaceBytes } = backend.memory;
   return {
-    status: "ok",
+    status: engine.lost ? "lost" : "ok",
+    ...(engine.lost && { reason: engine.lost.message }),
     model,
     context_length: contextTokens,
     backend: { name: backend.name, device: backend.device, arithmetic: backend.arithmetic },

@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { InputError } from "../errors.ts";
+import { shown } from "../json.ts";
 
 export const text: z.ZodType<string> = z.string({ error: "a string" });
 export const flag: z.ZodType<boolean> = z.boolean({ error: "true or false" });
@@ -77,13 +78,4 @@ function valueAt(body: unknown, path: readonly PropertyKey[]): unknown {
   let value = body;
   for (const step of path) value = (value as Record<PropertyKey, unknown>)[step];
   return value;
-}
-
-const shownCharsMax = 40;
-
-function shown(value: unknown): string {
-  if (value === null) return "null";
-  if (typeof value === "object") return Array.isArray(value) ? "a list" : "an object";
-  if (typeof value !== "string") return `the ${typeof value} ${value}`;
-  return value.length > shownCharsMax ? "a string" : `the string ${JSON.stringify(value)}`;
 }

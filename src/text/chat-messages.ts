@@ -1,6 +1,6 @@
 import { InputError } from "../errors.ts";
+import { isRecord, nestsWithin, shown } from "../json.ts";
 import { jsonDepthMax } from "../limits.ts";
-import { isRecord } from "./json.ts";
 
 /** One part of a message's content; only text parts can be rendered. */
 export interface ContentPart {
@@ -39,66 +39,82 @@ export interface TemplateMessage {
 
 const roles: ReadonlySet<string> = new Set(["system", "user", "assistant", "tool"]);
 
-function fail(message: string): never {
-  throw new InputError(message, "messages");
+/** Refuses what stands at `place`, such as `messages[2].content`. */
+function fail(place: string, rule: string): never {
+  throw new InputError(`${place} ${rule}.`, place);
 }
 
-function contentText(content: ChatMessage["content"]): string {
-  if (content === undefined || content === null) return "";
+/** Only a user must say something: an assistant that calls tools may have no content. */
+function contentText(content: ChatMessage["content"], role: string, place: string): string {
+  if (content === undefined || content === null) {
+    if (role === "user") fail(place, "is missing: it must be a string or a list of parts");
+    return "";
+  }
   if (typeof content === "string") return content;
-  if (!Array.isArray(content)) fail("content must be a string, a list of parts or null.");
-  return content.map(partText).join("");
+  if (!Array.isArray(content)) fail(place, "must be a string, a list of parts or null");
+  return content.map((part, index) => partText(part, `${place}[${index}]`)).join("");
 }
 
-function partText(part: unknown): string {
+function partText(part: unknown, place: string): string {
   const { type, text }: { type?: unknown; text?: unknown } = isRecord(part) ? part : {};
-  if (type !== "text") fail(`This model reads text only: a content part of type ${type} can't be.`);
-  if (typeof text !== "string") fail("A text part must have a text.");
+  if (type !== "text") {
+    const found = isRecord(part) ? `one of type ${shown(type)}` : shown(part);
+    fail(place, `must be a part of type "text", which is all that this model reads, not ${found}`);
+  }
+  if (typeof text !== "string") fail(`${place}.text`, `must be a string, not ${shown(text)}`);
   return text;
 }
 
-function nestsWithin(value: unknown, left: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return left > 0 && Object.values(value).every((inner) => nestsWithin(inner, left - 1));
-}
-
 /** Templates walk arguments as a mapping, and requests write them as JSON text. */
-function argumentMapping(name: string, written: unknown): Record<string, unknown> {
-  let value = written ?? {};
-  if (typeof value === "string") {
-    try {
-      value = JSON.parse(value);
-    } catch {
-      fail(`The arguments of the tool call ${name} are not JSON.`);
-    }
-  }
-  if (!isRecord(value)) fail(`The arguments of the tool call ${name} are not a JSON object.`);
-  if (!nestsWithin(value, jsonDepthMax)) fail(`The arguments of ${name} are nested too deeply.`);
-  return value;
+function argumentMapping(written: unknown, place: string): Record<string, unknown> {
+  const value = parsedWithin(written ?? {}, jsonDepthMax);
+  if (isRecord(value)) return value;
+  return fail(place, `must be a JSON object or its text, at most ${jsonDepthMax} levels deep`);
 }
 
-function toolCall(call: unknown): Record<string, unknown> {
+/** The value of JSON text, or of what could be written as such; undefined where it is neither. */
+function parsedWithin(written: unknown, levels: number): unknown {
+  try {
+    const text = typeof written === "string" ? written : JSON.stringify(written);
+    return nestsWithin(text, levels) ? JSON.parse(text) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toolCall(call: unknown, place: string): Record<string, unknown> {
   const { function: fn, id }: { function?: unknown; id?: unknown } = isRecord(call) ? call : {};
-  const { name, arguments: written }: { name?: unknown; arguments?: unknown } = isRecord(fn)
-    ? fn
-    : {};
-  if (typeof name !== "string") fail("A tool call must have a function with a name.");
-  const called = { name, arguments: argumentMapping(name, written) };
+  if (!isRecord(fn)) fail(place, "must be an object with a function");
+  const { name, arguments: written }: { name?: unknown; arguments?: unknown } = fn;
+  if (typeof name !== "string") {
+    fail(`${place}.function.name`, `must be a string, not ${shown(name)}`);
+  }
+  const called = { name, arguments: argumentMapping(written, `${place}.function.arguments`) };
   return { ...(typeof id === "string" && { id }), type: "function", function: called };
 }
 
-function normalised(message: ChatMessage): TemplateMessage {
-  if (!isRecord(message)) fail("Each message must be an object.");
+function toolCalls(calls: unknown, place: string): Record<string, unknown>[] {
+  if (!Array.isArray(calls)) fail(place, "must be a list");
+  return calls.map((call, index) => toolCall(call, `${place}[${index}]`));
+}
+
+function normalised(message: ChatMessage, place: string): TemplateMessage {
+  if (!isRecord(message)) fail(place, "must be an object");
   const role = message.role === "developer" ? "system" : message.role;
-  if (!roles.has(role)) fail(`Unknown role: ${role}`);
+  if (!roles.has(role)) {
+    const known = "must be system, developer, user, assistant or tool";
+    fail(`${place}.role`, `${known}, not ${shown(role)}`);
+  }
   const { reasoning_content: reasoning, tool_calls: calls, tool_call_id: callId, name } = message;
-  if (calls && !Array.isArray(calls)) fail("tool_calls must be a list.");
-  if (reasoning && typeof reasoning !== "string") fail("reasoning_content must be a string.");
+  if (reasoning && typeof reasoning !== "string") {
+    fail(`${place}.reasoning_content`, "must be a string");
+  }
+  const called = calls ? toolCalls(calls, `${place}.tool_calls`) : [];
   return {
     role,
-    content: contentText(message.content),
+    content: contentText(message.content, role, `${place}.content`),
     ...(typeof reasoning === "string" && { reasoning_content: reasoning }),
-    ...(calls && calls.length > 0 && { tool_calls: calls.map(toolCall) }),
+    ...(called.length > 0 && { tool_calls: called }),
     ...(typeof callId === "string" && { tool_call_id: callId }),
     ...(typeof name === "string" && { name }),
   };
@@ -107,11 +123,11 @@ function normalised(message: ChatMessage): TemplateMessage {
 /**
  * Messages in the one form that templates expect: text contents, parsed arguments, `developer`
  * read as `system`, and the leading system messages merged with a blank line between.
- * @throws InputError (param `messages`).
+ * @throws InputError naming the place at fault, such as `messages[2].content`.
  */
 export function normaliseMessages(messages: readonly ChatMessage[]): TemplateMessage[] {
-  if (messages.length === 0) fail("messages must not be empty.");
-  const all = messages.map(normalised);
+  if (messages.length === 0) fail("messages", "must not be empty");
+  const all = messages.map((message, index) => normalised(message, `messages[${index}]`));
   const first = all.findIndex((message) => message.role !== "system");
   const leading = first < 0 ? all.length : first;
   if (leading < 2) return all;

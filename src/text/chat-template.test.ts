@@ -76,10 +76,11 @@ describe("normalising", () => {
     expect(render([{ role: "developer", content: "S" }])).toBe(text);
   });
 
-  test("absent and null content render as nothing", () => {
-    const text = "<|im_start|>user\n<|im_end|>\n";
-    expect(render([{ role: "user", content: null }])).toBe(text);
-    expect(render([{ role: "user" }])).toBe(text);
+  test("absent and null content render as the empty text does, which a user may send too", () => {
+    const empty = render([{ role: "system", content: "" }]);
+    expect(render([{ role: "system", content: null }])).toBe(empty);
+    expect(render([{ role: "system" }])).toBe(empty);
+    expect(render([{ role: "user", content: "" }])).toBe("<|im_start|>user\n<|im_end|>\n");
   });
 
   test("a __proto__ key among the arguments is an argument", () => {
@@ -89,41 +90,68 @@ describe("normalising", () => {
   });
 });
 
-const call = (written: unknown) => ({
-  role: "assistant",
-  tool_calls: [{ function: { name: "f", arguments: written } }],
-});
+const hello = { role: "user", content: "x" };
+const text = { type: "text", text: "x" };
+const calling = (calls: unknown) => ({ role: "assistant", tool_calls: calls });
+const call = (written: unknown) => calling([{ function: { name: "f", arguments: written } }]);
 const deep = `{"a":${"[".repeat(100)}${"]".repeat(100)}}`;
+const cycle: Record<string, unknown> = {};
+cycle["self"] = cycle;
+const user = (content: unknown) => [hello, { role: "user", content }];
+const argumentsPlace = "messages[0].tool_calls[0].function.arguments";
 
-test.each([
-  ["no messages", [], "must not be empty"],
-  ["an unknown role", [{ role: "wizard", content: "x" }], "Unknown role: wizard"],
-  ["no role", [{ content: "x" }], "Unknown role"],
-  ["not an object", [null], "must be an object"],
-  ["a number as content", [{ role: "user", content: 3 }], "content must be"],
-  ["an image", [{ role: "user", content: [{ type: "image_url" }] }], "image_url"],
-  ["a text part without text", [{ role: "user", content: [{ type: "text" }] }], "text"],
-  ["a part that is none", [{ role: "user", content: ["x"] }], "content part"],
-  ["arguments that are not JSON", [call("{")], "not JSON"],
-  ["arguments that are no object", [call("[1]")], "not a JSON object"],
-  ["arguments that are empty text", [call("")], "not JSON"],
-  ["arguments nested too deeply", [call(deep)], "too deeply"],
-  ["a call without a name", [{ role: "assistant", tool_calls: [{}] }], "name"],
-  ["calls that are no list", [{ role: "assistant", tool_calls: {} }], "list"],
-  ["reasoning that is no text", [{ role: "assistant", reasoning_content: 1 }], "string"],
+test.each<[string, unknown[], place: string, words: string]>([
+  ["no messages", [], "messages", "must not be empty."],
+  [
+    "an unknown role",
+    [hello, { role: "wizard", content: "x" }],
+    "messages[1].role",
+    'must be system, developer, user, assistant or tool, not "wizard".',
+  ],
+  ["no role", [{ content: "x" }], "messages[0].role", "not nothing."],
+  ["not an object", [hello, null], "messages[1]", "must be an object."],
+  ["a user without content", [hello, { role: "user" }], "messages[1].content", "is missing"],
+  ["a user's null", user(null), "messages[1].content", "is missing"],
+  ["a number as content", user(3), "messages[1].content", "a list of parts or null."],
+  [
+    "an image",
+    user([text, { type: "image_url" }]),
+    "messages[1].content[1]",
+    'must be a part of type "text", which is all that this model reads, not one of type "image_url".',
+  ],
+  ["no text", user([text, { type: "text" }]), "messages[1].content[1].text", "must be a string"],
+  ["a part that is none", user(["x"]), "messages[1].content[0]", 'reads, not "x".'],
+  ["arguments that are not JSON", [call("{")], argumentsPlace, "must be a JSON object"],
+  ["arguments that are no object", [call("[1]")], argumentsPlace, "must be a JSON object"],
+  ["arguments that are empty text", [call("")], argumentsPlace, "must be a JSON object"],
+  ["arguments nested too deeply", [call(deep)], argumentsPlace, "at most 64 levels deep."],
+  ["the same as an object", [call(JSON.parse(deep))], argumentsPlace, "at most 64 levels deep."],
+  ["arguments that hold themselves", [call(cycle)], argumentsPlace, "must be a JSON object"],
+  ["an empty call", [calling([{}])], "messages[0].tool_calls[0]", "an object with a function."],
+  [
+    "a call without a name",
+    [calling([{ function: { name: "f" } }, { function: {} }])],
+    "messages[0].tool_calls[1].function.name",
+    "must be a string",
+  ],
+  ["calls that are no list", [calling({})], "messages[0].tool_calls", "must be a list."],
+  [
+    "reasoning that is no text",
+    [{ role: "assistant", reasoning_content: 1 }],
+    "messages[0].reasoning_content",
+    "must be a string.",
+  ],
   [
     "a system message later on, in the template's words",
-    [
-      { role: "user", content: "x" },
-      { role: "system", content: "y" },
-    ],
+    [hello, { role: "system", content: "y" }],
+    "messages",
     "A system message must come first.",
   ],
-])("refused with 400: %s", (_, messages, words) => {
+])("refused with 400, naming the place: %s", (_, messages, place, words) => {
   const attempt = () => render(messages as ChatMessage[]);
   expect(attempt).toThrow(InputError);
   expect(attempt).toThrow(words);
-  expect(attempt).toThrow(expect.objectContaining({ status: 400, param: "messages" }));
+  expect(attempt).toThrow(expect.objectContaining({ status: 400, param: place }));
 });
 
 describe("templates", () => {

@@ -33,8 +33,8 @@ export class ChatTemplate {
   }
 
   /**
-   * @throws InputError (param `messages`) with the template's own words where it refuses the
-   *   conversation, or saying what is wrong with a message.
+   * @throws InputError with the template's own words (param `messages`) where it refuses the
+   *   conversation, or naming what is wrong in a message.
    */
   render(messages: readonly ChatMessage[], options: RenderOptions): string {
     // Without a prototype, because its keys come from the request.

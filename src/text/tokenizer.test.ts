@@ -74,6 +74,7 @@ describe("bad files", () => {
   test.each([
     ["not JSON", () => Tokenizer.fromJson("{", null, "x/tokenizer.json")],
     ["a list", () => Tokenizer.fromJson("[]", null, "x/tokenizer.json")],
+    ["deep nesting", load({ extra: JSON.parse(`${"[".repeat(64)}${"]".repeat(64)}`) })],
     ["no model", load({ model: undefined })],
     ["another model", load({ model: { ...good.model, type: "Unigram" } })],
     ["another decoder", load({ decoder: { type: "WordPiece" } })],

@@ -1,8 +1,9 @@
 import { Tokenizer as HubTokenizer } from "@huggingface/tokenizers";
+import { parseJsonRecord } from "../checkpoint/json.ts";
 import { CheckpointError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
+import { isRecord } from "../json.ts";
 import { byteAlphabet } from "./byte-alphabet.ts";
-import { isRecord, parseJsonObject } from "./json.ts";
 
 const noBytes = new Uint8Array(0);
 
@@ -30,9 +31,9 @@ export class Tokenizer {
     tokenizerConfigJson: string | null,
     fileName: string,
   ): Tokenizer {
-    const description = parseJsonObject(tokenizerJson, fileName);
+    const description = parseJsonRecord(fileName, tokenizerJson);
     const configFile = fileName.replace(/[^/\\]*$/, "tokenizer_config.json");
-    const config = tokenizerConfigJson ? parseJsonObject(tokenizerConfigJson, configFile) : {};
+    const config = tokenizerConfigJson ? parseJsonRecord(configFile, tokenizerConfigJson) : {};
     const vocabSize = checkedVocabSize(description, fileName);
     try {
       return new Tokenizer(new HubTokenizer(description, config), vocabSize);

@@ -74,3 +74,11 @@ test("names keep their order, the last of two counts, and prototypes are out of 
   const json = argumentsJson([tool({ z: { type: "integer" } })], "f", parameters);
   expect(json).toBe('{"z":3,"10":"2","__proto__":"4","constructor":"5"}');
 });
+
+test("a schema whose references branch without end is read in bounded work", () => {
+  const self = { $ref: "#/properties/city" };
+  const city = { anyOf: Array.from({ length: 30 }, () => ({ ...self })) };
+  const parameters = { type: "object", properties: { city } };
+  const tool = { type: "function" as const, function: { name: "f", parameters } };
+  expect(argumentsJson([tool], "f", [["city", "5"]])).toBe('{"city":"5"}');
+});

@@ -1,4 +1,4 @@
-import { isRecord, ownValue } from "./json.ts";
+import { isRecord, ownValue } from "../json.ts";
 
 /** A tool as requests offer it (OpenAI's shape). */
 export interface ToolSpec {
@@ -14,21 +14,26 @@ export interface ToolSpec {
 /** A parameter as the model wrote it: its name, and its text without the newlines around it. */
 export type WrittenParameter = readonly [name: string, text: string];
 
-const schemaDepthMax = 16;
+/** Schemas that are looked into for one parameter: references may make a graph of any size. */
+const schemaVisitsMax = 1000;
 
 /** The JSON types that a schema allows, gathered from type, enum, const, unions and local $refs. */
-function typesOf(schema: unknown, root: unknown, depth: number): Set<string> {
-  if (!isRecord(schema) || depth === 0) return new Set();
-  const { type, enum: choices, const: only, anyOf, oneOf, allOf, $ref: ref } = schema;
-  const named = (Array.isArray(type) ? type : [type]).filter((name) => typeof name === "string");
-  const types = new Set<string>(named);
-  if (types.size > 0) return types;
-  const values = only !== undefined ? [only] : Array.isArray(choices) ? choices : [];
-  for (const value of values) types.add(typeOfValue(value));
-  const inner = [anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list : []));
-  if (typeof ref === "string") inner.push(resolve(ref, root));
-  for (const each of inner) {
-    for (const name of typesOf(each, root, depth - 1)) types.add(name);
+function typesOf(schema: unknown, root: unknown): Set<string> {
+  const types = new Set<string>();
+  const seen = new Set<unknown>();
+  const open = [schema];
+  while (open.length > 0 && seen.size < schemaVisitsMax) {
+    const next = open.pop();
+    if (!isRecord(next) || seen.has(next)) continue;
+    seen.add(next);
+    const { type, enum: choices, const: only, anyOf, oneOf, allOf, $ref: ref } = next;
+    const named = (Array.isArray(type) ? type : [type]).filter((name) => typeof name === "string");
+    for (const name of named) types.add(name);
+    if (named.length > 0) continue;
+    const values = only !== undefined ? [only] : Array.isArray(choices) ? choices : [];
+    for (const value of values) types.add(typeOfValue(value));
+    open.push(...[anyOf, oneOf, allOf].flatMap((list) => (Array.isArray(list) ? list : [])));
+    if (typeof ref === "string") open.push(resolve(ref, root));
   }
   return types;
 }
@@ -94,7 +99,7 @@ export function argumentsJson(
   const members = new Map<string, string>();
   for (const [key, text] of parameters) {
     const own = isRecord(properties) ? ownValue(properties, key) : undefined;
-    members.set(key, argumentJson(text, typesOf(own, schema, schemaDepthMax)));
+    members.set(key, argumentJson(text, typesOf(own, schema)));
   }
   const written = Array.from(members, ([key, json]) => `${JSON.stringify(key)}:${json}`);
   return `{${written.join(",")}}`;

@@ -7,8 +7,8 @@ export interface AffineFormat {
   readonly groupSize: AffineGroupSize;
 }
 
-const bitsAllowed: readonly AffineBits[] = [2, 3, 4, 5, 6, 8];
-const groupSizesAllowed: readonly AffineGroupSize[] = [32, 64, 128];
+export const bitsAllowed: readonly AffineBits[] = [2, 3, 4, 5, 6, 8];
+export const groupSizesAllowed: readonly AffineGroupSize[] = [32, 64, 128];
 
 /** Narrows two numbers to a format that MLX defines; null when there is none. */
 export function affineFormat(bits: number, groupSize: number): AffineFormat | null {

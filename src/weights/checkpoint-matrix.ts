@@ -70,6 +70,7 @@ function openAffine(
     rows,
     cols,
     ...format,
+    scaleType: scaleType === biasType ? scaleType : "f32",
     async read(firstRow, rowCount) {
       checkRows(role, firstRow, rowCount);
       const rowsOf = (tensor: StoredTensor, rowBytes: number) =>

@@ -25,11 +25,13 @@ export function drafterJobs(
     }
     const [rows, cols] = tensor.shape;
     const isLinear = tensor.shape.length === 2 && tensor.name.endsWith(weightSuffix);
-    if (isLinear && rows !== undefined && cols !== undefined && cols % format.groupSize === 0) {
+    const kept = castJob(tensor.name, tensor.shape, tensor, { keepF32: true });
+    if (!isLinear || rows === undefined || cols === undefined) return kept;
+    if (cols % format.groupSize === 0) {
       const path = tensor.name.slice(0, -weightSuffix.length);
       const matrix = denseMatrix({ path, rows, cols }, floatType(tensor), tensor);
       return quantizeJob(path, tensor.file, matrix, format);
     }
-    return castJob(tensor.name, tensor.shape, tensor, { keepF32: true });
+    return { ...kept, matrix: "kept" };
   });
 }

@@ -14,6 +14,8 @@ type EmitBytes = (tensor: number, offset: number, bytes: Uint8Array) => Promise<
 
 /** Tensors of the output that are made from one pass over some of the input. */
 export interface ConvertJob {
+  /** What becomes of a matrix that could be quantised; null for any other tensor. */
+  readonly matrix: "quantized" | "kept" | null;
   readonly tensors: readonly TensorSpec[];
   run(emit: EmitBytes): Promise<void>;
 }
@@ -30,6 +32,7 @@ export function quantizeJob(
   const codeBytes = (cols * format.bits) / 8;
   const blockRows = Math.max(1, Math.floor(blockBytes / (cols * floatBytes[matrix.dtype])));
   return {
+    matrix: "quantized",
     tensors: [
       { name: `${module}.weight`, dtype: "U32", shape: [rows, codeBytes / 4] },
       { name: `${module}.scales`, dtype: "BF16", shape: [rows, groups] },
@@ -62,6 +65,7 @@ export function castJob(
   const type = floatType(tensor);
   const narrows = type === "f32" && !keepF32;
   return {
+    matrix: null,
     tensors: [{ name, dtype: narrows ? "BF16" : dtypeNames[type], shape }],
     async run(emit) {
       for (let offset = 0; offset < tensor.bytes; offset += blockBytes) {
@@ -80,6 +84,7 @@ export function vectorJob(
   read: () => Promise<Float32Array>,
 ): ConvertJob {
   return {
+    matrix: null,
     tensors: [{ name, dtype: "BF16", shape }],
     async run(emit) {
       await emit(0, 0, bytesOf(narrowToBf16(await read())));

@@ -41,7 +41,8 @@ function matrixJob(
   if (matrix.cols % format.groupSize === 0) {
     return quantizeJob(mlxName(path), tensor.file, matrix, format);
   }
-  return castJob(mlxName(`${path}.weight`), tensor.shape, tensor, { keepF32: false });
+  const kept = castJob(mlxName(`${path}.weight`), tensor.shape, tensor, { keepF32: false });
+  return { ...kept, matrix: "kept" };
 }
 
 function smallJob(checkpoint: Checkpoint, weights: Weights, role: VectorRole): ConvertJob {

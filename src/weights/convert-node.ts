@@ -1,5 +1,5 @@
 import { openFolder } from "../checkpoint/source-node.ts";
-import { type ConvertOptions, convertInto } from "./convert.ts";
+import { type ConvertOptions, type ConvertResult, convertInto } from "./convert.ts";
 import { createOutputFolder } from "./output-node.ts";
 
 /**
@@ -12,7 +12,7 @@ export async function convertCheckpoint(
   sourcePath: string,
   outputPath: string,
   options: ConvertOptions,
-): Promise<void> {
+): Promise<ConvertResult> {
   const source = await openFolder(sourcePath);
-  await convertInto(source, await createOutputFolder(outputPath), options);
+  return await convertInto(source, await createOutputFolder(outputPath), options);
 }

@@ -32,6 +32,13 @@ interface ConvertProgress {
   readonly totalBytes: number;
 }
 
+/** What became of a checkpoint's matrices. */
+export interface ConvertResult {
+  readonly quantized: number;
+  /** The columns of each matrix that kept its floats, as the group size does not divide them. */
+  readonly keptColumns: readonly number[];
+}
+
 const shardBytesDefault = 5 * 10 ** 9;
 
 /**
@@ -47,22 +54,26 @@ export async function convertInto(
   source: Folder,
   output: OutputFolder,
   options: ConvertOptions,
-): Promise<void> {
+): Promise<ConvertResult> {
   try {
+    let result: ConvertResult;
     if (await isDrafterFolder(source)) {
       const files = await openTensors(source);
       try {
-        await writeAll(source, output, drafterJobs(files.tensors.values(), options), options);
+        const jobs = drafterJobs(files.tensors.values(), options);
+        result = await writeAll(source, output, jobs, options);
       } finally {
         await files.close();
       }
     } else {
       await using checkpoint = await openCheckpoint(source);
-      await writeAll(source, output, await modelJobs(checkpoint, options), options);
+      result = await writeAll(source, output, await modelJobs(checkpoint, options), options);
     }
     await output.commit();
+    return result;
   } catch (error) {
-    await output.abort();
+    // The first fault is the one to tell, also where the removal fails too.
+    await output.abort().catch(() => {});
     throw error;
   }
 }
@@ -72,12 +83,13 @@ async function writeAll(
   output: OutputFolder,
   jobs: readonly ConvertJob[],
   options: ConvertOptions,
-): Promise<void> {
-  if (!jobs.some((job) => job.tensors.length > 1)) {
-    const matrix = jobs.flatMap((job) => job.tensors).find((spec) => spec.shape.length === 2);
+): Promise<ConvertResult> {
+  const result = resultOf(jobs);
+  if (result.quantized === 0) {
+    const columns = [...new Set(result.keptColumns)].join(", ");
     throw new InputError(
-      `group size ${options.groupSize} divides the columns of no matrix in ${source.name}` +
-        (matrix === undefined ? "" : ` (${matrix.name} has ${matrix.shape[1]})`),
+      `group_size ${options.groupSize} divides the columns of no matrix in ${source.name}` +
+        (columns === "" ? "" : ` (they have ${columns})`),
       "group_size",
     );
   }
@@ -102,6 +114,15 @@ async function writeAll(
   await writeJson(output, indexFile, index);
   await writeJson(output, configFile, await quantizedConfig(source, options));
   await copyFiles(source, output);
+  return result;
+}
+
+function resultOf(jobs: readonly ConvertJob[]): ConvertResult {
+  const kept = jobs.filter((job) => job.matrix === "kept");
+  return {
+    quantized: jobs.filter((job) => job.matrix === "quantized").length,
+    keptColumns: kept.map(({ tensors }) => tensors[0]?.shape[1] ?? 0),
+  };
 }
 
 async function writeShard(

@@ -43,7 +43,8 @@ export async function createOutputFolder(
       await syncFolder(parent);
     },
     async abort() {
-      for (const handle of opened) await handle.close();
+      // What a close says of a file that is thrown away doesn't matter; that it goes, does.
+      await Promise.allSettled(Array.from(opened, (handle) => handle.close()));
       await rm(partial, { recursive: true, force: true });
     },
   };
@@ -68,7 +69,7 @@ function outputFile(
     },
     async close() {
       await handle.sync().catch((cause) => fail(name, cause));
-      await handle.close();
+      await handle.close().catch((cause) => fail(name, cause));
       onClose();
     },
   };

@@ -42,6 +42,8 @@ export function randomAffine(role: MatrixRole, seed: number, format: AffineForma
     rows,
     cols,
     ...format,
+    scaleType: "bf16",
+    synthetic: true,
     async read(firstRow, rowCount) {
       invariant(firstRow >= 0 && firstRow + rowCount <= rows, `${role.path}: rows out of range`);
       return randomRows(cols, format, seed, firstRow, rowCount);

@@ -10,6 +10,10 @@ export interface AffineMatrix {
   readonly cols: number;
   readonly bits: AffineBits;
   readonly groupSize: AffineGroupSize;
+  /** What the file stores scales and biases as; f32 where the two differ. */
+  readonly scaleType: FloatType;
+  /** The values are random: a backend may make its own on the device instead of reading them. */
+  readonly synthetic?: true;
   /** Streams `rowCount` rows from `firstRow`. */
   read(firstRow: number, rowCount: number): Promise<AffineRows>;
 }

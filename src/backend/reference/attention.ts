@@ -63,7 +63,7 @@ export function placeRow(
   }
 }
 
-/** mixed = softmax(q·K / √dim)·V ⊙ sigmoid(gate) for one row at `position`. */
+/** attended = softmax(q·K / √dim)·V ⊙ sigmoid(gate) for one row at `position`. */
 export function attendRow(
   shape: ModelShape,
   query: Float32Array,
@@ -71,7 +71,7 @@ export function attendRow(
   position: Position,
   pages: readonly PageId[],
   kv: KvPages,
-  mixed: Float32Array,
+  attended: Float32Array,
 ): void {
   const dim = shape.headDim;
   const scores = new Float64Array(position + 1);
@@ -97,7 +97,7 @@ export function attendRow(
     }
     for (let i = 0; i < dim; i++) {
       const gate = sigmoid(queryGate[(2 * head + 1) * dim + i]!);
-      mixed[head * dim + i] = (sums[i]! / total) * gate;
+      attended[head * dim + i] = (sums[i]! / total) * gate;
     }
   }
 }

@@ -12,6 +12,15 @@ export interface ReferenceTensors {
   readonly bytes: number;
 }
 
+/** Bytes of the matrices once they are widened. */
+export function referenceBytes({ weights }: BackendOptions): number {
+  const paths = forwardSteps(weights.shape, []).flatMap((step) =>
+    step.op === "project" ? step.projections.map(({ matrix }) => matrix) : [],
+  );
+  const matrices = new Set(["embed_tokens", ...paths].map((path) => weights.matrix(path)));
+  return [...matrices].reduce((sum, { rows, cols }) => sum + 4 * rows * cols, 0);
+}
+
 /** Reads the tensors that the forward pass names. */
 export async function loadReference(options: BackendOptions): Promise<ReferenceTensors> {
   const { weights } = options;

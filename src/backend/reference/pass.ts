@@ -112,8 +112,7 @@ export class ReferencePass {
       const weights = this.#tensors.matrix(matrix);
       this.rows(out).forEach((row, index) => {
         const input = this.rows(step.input)[index]!;
-        const cols = weights.length / row.length;
-        multiply(weights, input.subarray(0, cols), row, accumulate);
+        multiply(weights, input, row, accumulate);
       });
     }
   }
@@ -199,7 +198,7 @@ export class ReferencePass {
         segment.start + local,
         segment.pages,
         this.#kv[layer]!,
-        this.rows("mixed")[row]!,
+        this.rows("attended")[row]!,
       );
     });
   }

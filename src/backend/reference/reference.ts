@@ -1,6 +1,6 @@
 import { nextTask } from "../../clock.ts";
 import type { BackendError } from "../../errors.ts";
-import { invariant } from "../../errors.ts";
+import { invariant, MemoryError } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
 import { forwardSteps, type Step } from "../../model/forward.ts";
 import { type Plan, validatePlan } from "../../model/plan.ts";
@@ -14,8 +14,9 @@ import type {
   Snapshot,
 } from "../backend.ts";
 import { drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { checkSnapshot } from "../snapshot.ts";
 import { type KvPages, kvOffset } from "./attention.ts";
-import { loadReference, type ReferenceTensors } from "./load.ts";
+import { loadReference, type ReferenceTensors, referenceBytes } from "./load.ts";
 import { pageFloats, ReferencePass, type SlotState } from "./pass.ts";
 
 /**
@@ -70,7 +71,11 @@ export class ReferenceBackend implements Backend {
     };
   }
 
+  /** @throws MemoryError where the weights alone, widened to f32, are over what may be taken */
   static async open(options: BackendOptions): Promise<ReferenceBackend> {
+    const bytes = referenceBytes(options);
+    const limit = options.memoryBytesMax ?? Number.POSITIVE_INFINITY;
+    if (bytes > limit) throw new MemoryError(bytes, limit, "The wasm backend packs weights.");
     return new ReferenceBackend(options, await loadReference(options));
   }
 
@@ -117,6 +122,7 @@ export class ReferenceBackend implements Backend {
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    checkSnapshot(this.info, pages, snapshot);
     keepLogits(this.#keptLogits, slot, snapshot.logits);
     const { state, history } = this.#slots[slot]!;
     state.forEach((array, layer) => {

@@ -8,19 +8,25 @@ export const INSTRUCTION_BYTES = 64;
 
 // Control block, byte offsets from CONTROL_BASE. Each counter has a cache line of its own.
 export const CONTROL_BASE = 1024;
-/** Bumped by the host to start a pass; workers wait on it. */
+/** The number of the pass; bumped by the host to start one, and workers wait on it. */
 export const CONTROL_GENERATION = 0;
 /** Nonzero asks the workers to end. */
 export const CONTROL_EXIT = 4;
-/** Workers that have finished the pass. */
-export const CONTROL_FINISHED = 64;
-/** Bumped by the last worker; the host waits on it. */
+/** Bumped by the thread that ended the pass; the host waits on it. */
 export const CONTROL_DONE = 128;
-export const BARRIER_COUNT = 192;
-export const BARRIER_GENERATION = 256;
-export const BARRIER_SLEEPERS = 320;
-/** The next unclaimed unit of the current step. */
-export const WORK_NEXT = 384;
+/** Touched where the host needs its writes in order. */
+export const CONTROL_FENCE = 64;
+/** Threads that sleep until a step is done. */
+export const CONTROL_SLEEPERS = 192;
+/** One word a thread: the last pass that it has left. */
+export const CONTROL_LEFT = 1024;
+
+// A step's counters, each on a cache line of its own: units claimed, units done.
+export const STEP_CLAIMED = 0;
+export const STEP_DONE = 64;
+export const STEP_BYTES = 128;
+/** Counters start at pass · 2^UNIT_BITS, so that a thread that missed the end of a pass claims nothing. */
+export const UNIT_BITS = 20;
 
 // Pass block, byte offsets from its base (the host writes it before each pass).
 export const PASS_ROWS = 0;

@@ -33,10 +33,12 @@ export const nodePlatform: WasmPlatform = {
           },
         }),
       );
-      worker.once("error", (error) => {
+      const ended = (error: Error) => {
         reject(error);
         failed(error);
-      });
+      };
+      worker.once("error", ended);
+      worker.once("exit", (code) => ended(new Error(`it ended with ${code}`)));
     });
   },
 };

@@ -16,16 +16,28 @@ export interface WasmThread {
 export interface ThreadSetup {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
+  /** Which of the threads this is, from 0. */
+  readonly thread: number;
   readonly threads: number;
   readonly program: number;
   readonly instructions: number;
+  /** The steps' counters (layout.ts STEP_BYTES each), one more than there are instructions. */
+  readonly counters: number;
   readonly pass: number;
   readonly scratch: number;
 }
 
 /** Exports of `kernels/index.ts`. */
 export interface KernelExports {
-  run(program: number, count: number, pass: number, scratch: number, threads: number): void;
+  run(
+    program: number,
+    count: number,
+    pass: number,
+    scratch: number,
+    threads: number,
+    counters: number,
+    generation: number,
+  ): number;
   probeMadd(): number;
   probeDot(): number;
   probeExp(x: number): number;

@@ -15,6 +15,7 @@ import {
   OP_SCAN,
   OP_SWIGLU,
   OP_TAP,
+  STEP_BYTES,
 } from "./layout.ts";
 import { placeMatrix } from "./pack.ts";
 import type { Places } from "./places.ts";
@@ -29,6 +30,13 @@ const floatBits = new DataView(new ArrayBuffer(4));
 function floatWord(value: number): number {
   floatBits.setFloat32(0, value, true);
   return floatBits.getUint32(0, true);
+}
+
+/** Addresses of the instructions and of the steps' counters, and how many steps there are. */
+export interface Program {
+  readonly at: number;
+  readonly count: number;
+  readonly counters: number;
 }
 
 /** Turns the steps of the forward pass into instructions for `kernels/index.ts`. */
@@ -52,15 +60,16 @@ export class ProgramBuilder {
     this.#activations = activations;
   }
 
-  /** Places weights and instructions. Returns the program's address and length. */
-  build(taps: readonly number[]): { readonly at: number; readonly count: number } {
+  /** Places weights, instructions and the steps' counters. */
+  build(taps: readonly number[]): Program {
     const steps = forwardSteps(this.#shape, taps);
     const words = steps.flatMap((step) => {
       const instruction = this.#encode(step);
       const padding = INSTRUCTION_BYTES / 4 - instruction.length;
       return [...instruction, ...new Array<number>(padding).fill(0)];
     });
-    return { at: this.#arena.placeU32(words), count: steps.length };
+    const counters = this.#arena.place(STEP_BYTES * (steps.length + 1));
+    return { at: this.#arena.placeU32(words), count: steps.length, counters };
   }
 
   #encode(step: Step): number[] {
@@ -110,7 +119,7 @@ export class ProgramBuilder {
           ...this.#row("queryGate"),
           this.#places.keys[step.fullLayer]!,
           this.#places.values[step.fullLayer]!,
-          ...this.#row("mixed"),
+          ...this.#row("attended"),
           this.#attentionRecord(),
         ];
       case "swiglu":

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { NonFiniteLogitsError } from "../../errors.ts";
 import { type PageId, pageId, slotId } from "../../ids.ts";
+import { pageRows } from "../../limits.ts";
 import { planPass } from "../../model/plan.ts";
-import type { ModelShape } from "../../model/shape.ts";
+import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { AffineBits, AffineGroupSize, Weights } from "../../weights/weights.ts";
@@ -9,6 +11,7 @@ import { backendCases } from "../backend.cases.ts";
 import type { Backend } from "../backend.ts";
 import { withNanToken } from "../broken.cases.ts";
 import { ReferenceBackend } from "../reference/reference.ts";
+import { PAGE_ROWS } from "./layout.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { nodePlatform } from "./platform-node.ts";
 import { WasmBackend } from "./wasm.ts";
@@ -181,4 +184,61 @@ test("a compute thread that dies loses the backend and fails its pass", async ()
     },
   ]);
   await expect(backend.read(backend.verify(plan))).rejects.toThrow(/killed by the test/);
+});
+
+test("a thread that doesn't start is an error, and those that did are ended", async () => {
+  const sizes = { weights: tiny, slots: 1, pages: 1, rowsMax: 8, drawsMax: 1, taps: [] };
+  let started = 0;
+  let ended = 0;
+  const platform: WasmPlatform = {
+    ...nodePlatform,
+    async spawn(setup, failed) {
+      if (started === 2) throw new Error("EAGAIN");
+      started++;
+      const thread = await nodePlatform.spawn(setup, failed);
+      return {
+        async terminate() {
+          ended++;
+          await thread.terminate();
+        },
+      };
+    },
+  };
+  const choice = { platform, threads: 3, activations: "f32" } as const;
+  await expect(WasmBackend.open({ ...sizes, ...choice })).rejects.toThrow(
+    /2 of 3 compute threads started: EAGAIN/,
+  );
+  expect(ended).toBe(2);
+});
+
+test("the kernels' page is the engine's", () => {
+  expect(PAGE_ROWS).toBe(pageRows);
+});
+
+test("a snapshot of another shape is refused before anything is written", async () => {
+  const sizes = { weights: tiny, slots: 1, pages: 2, rowsMax: 8, drawsMax: 1, taps: [] };
+  const choice = { platform: nodePlatform, threads: 1, activations: "f32" } as const;
+  await using backend = await WasmBackend.open({ ...sizes, ...choice });
+  backend.open(slotId(0));
+  const snapshot = await backend.save(slotId(0), [], 0);
+  const long = { ...snapshot, state: new Float32Array(3 * snapshot.state.length) };
+  expect(() => backend.restore(slotId(0), [], long)).toThrow(/floats of state/);
+  const { kvDim, fullLayers } = derivedSizes(tiny.shape);
+  const kv = new Float32Array(65 * kvDim * fullLayers);
+  const two = { ...snapshot, rows: 65, keys: kv, values: kv };
+  expect(() => backend.restore(slotId(0), [pageId(0)], two)).toThrow(/2 pages, restored into 1/);
+});
+
+test("sums that overflow fail the row instead of making it zero", async () => {
+  const huge = { ...tiny, vector: async (path: string) => scaled(path, await tiny.vector(path)) };
+  const scaled = (path: string, values: Float32Array) =>
+    path === "layers.0.input_layernorm" ? values.map((value) => value * 1e25) : values;
+  const sizes = { weights: huge, slots: 1, pages: 1, rowsMax: 8, drawsMax: 1, taps: [] };
+  const choice = { platform: nodePlatform, threads: 1, activations: "f32" } as const;
+  await using backend = await WasmBackend.open({ ...sizes, ...choice });
+  backend.open(slotId(0));
+  const request = { start: 0, stateSlot: slotId(0), nextSlot: slotId(0), pages: [pageId(0)] };
+  const plan = planPass([{ ids: [1], ...request, draw: "last", candidates: 1 }]);
+  const { draws } = await backend.read(backend.verify(plan));
+  expect(draws[0]).toBeInstanceOf(NonFiniteLogitsError);
 });

@@ -11,6 +11,7 @@ import type {
   Snapshot,
 } from "../backend.ts";
 import { drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { checkSnapshot } from "../snapshot.ts";
 import { Arena } from "./arena.ts";
 import { ACTIVATIONS_F32, ACTIVATIONS_INT8, PAGE_ROWS } from "./layout.ts";
 import { writePass } from "./pass.ts";
@@ -77,6 +78,7 @@ export class WasmBackend implements Backend {
       module: kernels.module,
       program: program.at,
       instructions: program.count,
+      counters: program.counters,
       pass: places.pass.block,
     };
     const pool = await ThreadPool.start(platform, arena, setup, places.scratches);
@@ -97,8 +99,8 @@ export class WasmBackend implements Backend {
   }
 
   open(slot: SlotId): void {
-    this.#keptLogits.delete(slot);
     this.#queue(() => {
+      this.#keptLogits.delete(slot);
       for (const array of [...this.#states(slot), ...this.#histories(slot)]) array.fill(0);
     });
   }
@@ -113,8 +115,7 @@ export class WasmBackend implements Backend {
     this.#results.set(
       handle,
       this.#queue(async () => {
-        writePass(this.#arena, this.#shape, this.#places.pass, plan);
-        await this.#pool.run();
+        await this.#pool.run(() => writePass(this.#arena, this.#shape, this.#places.pass, plan));
         const draws = drawCandidates(plan, (draw) => this.#logits(draw), this.#keptLogits);
         return { draws, taps: this.#taps(plan.ids.length) };
       }),
@@ -145,6 +146,7 @@ export class WasmBackend implements Backend {
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    checkSnapshot(this.info, pages, snapshot);
     this.#queue(() => {
       keepLogits(this.#keptLogits, slot, snapshot.logits);
       split(snapshot.state, this.#states(slot));
@@ -157,7 +159,7 @@ export class WasmBackend implements Backend {
   }
 
   release(slot: SlotId): void {
-    this.#keptLogits.delete(slot);
+    this.#queue(() => this.#keptLogits.delete(slot));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

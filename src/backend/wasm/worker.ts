@@ -2,19 +2,19 @@ import {
   CONTROL_BASE,
   CONTROL_DONE,
   CONTROL_EXIT,
-  CONTROL_FINISHED,
   CONTROL_GENERATION,
+  CONTROL_LEFT,
 } from "./layout.ts";
 import { instantiate, type ThreadSetup } from "./platform.ts";
 
 const word = (offset: number): number => (CONTROL_BASE + offset) / 4;
 
 /**
- * The life of a compute thread: parked until the host bumps the generation, then one pass. The last
- * thread to finish wakes the host. Returns when the host asks for the end.
+ * The life of a compute thread: parked until the host bumps the generation, then one pass. One
+ * thread of them wakes the host at its end. Returns when the host asks for the end.
  */
 export async function serveThread(setup: ThreadSetup, ready: () => void): Promise<void> {
-  const { module, memory, threads, program, instructions, pass, scratch } = setup;
+  const { module, memory, thread, threads, program, instructions, counters, pass, scratch } = setup;
   const kernels = await instantiate(module, memory);
   const control = new Int32Array(memory.buffer);
   let generation = Atomics.load(control, word(CONTROL_GENERATION));
@@ -25,11 +25,10 @@ export async function serveThread(setup: ThreadSetup, ready: () => void): Promis
     const current = Atomics.load(control, word(CONTROL_GENERATION));
     if (current === generation) continue;
     generation = current;
-    kernels.run(program, instructions, pass, scratch, threads);
-    if (Atomics.add(control, word(CONTROL_FINISHED), 1) === threads - 1) {
-      Atomics.store(control, word(CONTROL_FINISHED), 0);
+    if (kernels.run(program, instructions, pass, scratch, threads, counters, generation) === 1) {
       Atomics.add(control, word(CONTROL_DONE), 1);
       Atomics.notify(control, word(CONTROL_DONE));
     }
+    Atomics.store(control, word(CONTROL_LEFT) + thread, generation);
   }
 }

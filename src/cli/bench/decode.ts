@@ -128,7 +128,7 @@ function stopped(loop: ChildProcess): Promise<void> {
 /** Starts this very program as a user would, and waits for the first byte of its reply. */
 function startToFirstToken(model: string, options: OpenOptions): Promise<number> {
   const bin = fileURLToPath(new URL("../../../bin/deltafold.js", import.meta.url));
-  const args = [bin, "run", model, "-p", "What is 12 + 30?", "--quiet", "--temperature", "0"];
+  const args = [bin, "run", model, "-p", "What is 12 + 30?", "--quiet", "--no-thinking"];
   if (options.contextTokens !== undefined) args.push("--context", String(options.contextTokens));
   if (options.threads !== undefined) args.push("--threads", String(options.threads));
   if (options.backend !== undefined) args.push("--backend", options.backend);

@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
-import { InputError } from "../../errors.ts";
-import { affineFormat } from "../../weights/affine.ts";
-import type { ConvertOptions } from "../../weights/convert.ts";
+import { type AffineFormat, bitsAllowed, groupSizesAllowed } from "../../weights/affine.ts";
+import type { ConvertOptions, ConvertResult } from "../../weights/convert.ts";
 import { convertCheckpoint } from "../../weights/convert-node.ts";
 import { InterruptedError } from "../exit.ts";
 import { bytesText, secondsText } from "../format.ts";
@@ -10,11 +9,9 @@ import type { CliIo } from "../io.ts";
 import { quietOption } from "../options.ts";
 import { startProgress } from "../progress.ts";
 import { timed } from "../timed.ts";
-import { wholeNumber } from "../values.ts";
+import { oneOf } from "../values.ts";
 
-interface ConvertFlags {
-  readonly bits: number;
-  readonly groupSize: number;
+interface ConvertFlags extends AffineFormat {
   readonly quiet?: true;
 }
 
@@ -28,11 +25,11 @@ export function convertCommand(io: CliIo): Command {
     .argument("<src>", "a checkpoint folder of bf16, f16 or f32")
     .argument("<out>", "the folder to make; it must not exist")
     .addOption(
-      new Option("--bits <n>", "2, 3, 4, 5, 6 or 8").argParser(wholeNumber(2, 8)).default(4),
+      new Option("--bits <n>", "2, 3, 4, 5, 6 or 8").argParser(oneOf(bitsAllowed)).default(4),
     )
     .addOption(
       new Option("--group-size <n>", "values that share a scale: 32, 64 or 128")
-        .argParser(wholeNumber(32, 128))
+        .argParser(oneOf(groupSizesAllowed))
         .default(64),
     )
     .addOption(quietOption())
@@ -49,41 +46,47 @@ async function convert(
 ): Promise<void> {
   const { bits, groupSize } = flags;
   const quiet = flags.quiet ?? false;
-  const format = affineFormat(bits, groupSize);
-  if (format === null) {
-    throw new InputError(
-      `There is no format of --bits ${bits} and --group-size ${groupSize}: bits are 2, 3, 4, 5, ` +
-        "6 or 8, and groups are of 32, 64 or 128.",
-    );
-  }
   let writtenBytes = 0;
-  const { ms } = await timed(async () => {
+  const { value, ms } = await timed(async () => {
     using progress = startProgress(io, "converting", quiet);
-    await untilInterrupted(io, (signal) => {
+    return await untilInterrupted(io, (signal) => {
       const onProgress: ConvertOptions["onProgress"] = ({ doneBytes, totalBytes }) => {
         writtenBytes = doneBytes;
         progress.update(doneBytes, totalBytes);
       };
-      return convertCheckpoint(resolve(source), resolve(output), { ...format, onProgress, signal });
+      const options = { bits, groupSize, onProgress, signal };
+      return convertCheckpoint(resolve(source), resolve(output), options);
     });
   });
   if (quiet) return;
   const kind = `${bits} bits in groups of ${groupSize}`;
   io.stderr.write(`${output}: ${bytesText(writtenBytes)}, ${kind}, ${secondsText(ms)}\n`);
+  io.stderr.write(matricesLine(value, groupSize));
+}
+
+/** How many matrices were quantised, and why others were not. */
+function matricesLine({ quantized, keptColumns }: ConvertResult, groupSize: number): string {
+  const kept = keptColumns.length;
+  if (kept === 0) return `all ${quantized} matrices are quantised\n`;
+  const columns = [...new Set(keptColumns)].sort((a, b) => a - b).join(", ");
+  return (
+    `${quantized} of ${quantized + kept} matrices are quantised; ${kept} keep their floats, ` +
+    `because groups of ${groupSize} don't divide their columns (${columns})\n`
+  );
 }
 
 /** Gives `work` a signal that SIGINT and SIGTERM abort. */
-async function untilInterrupted(
+async function untilInterrupted<T>(
   { signals }: CliIo,
-  work: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const controller = new AbortController();
   const interrupt = () =>
     controller.abort(new InterruptedError("The conversion was stopped; nothing is left of it."));
   const names = ["SIGINT", "SIGTERM"];
   for (const name of names) signals.on(name, interrupt);
   try {
-    await work(controller.signal);
+    return await work(controller.signal);
   } finally {
     for (const name of names) signals.off(name, interrupt);
   }

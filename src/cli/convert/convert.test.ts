@@ -23,12 +23,19 @@ describe("convert", () => {
     const output = join(root, "made");
     const { code, stdout, stderr } = await runLine(["convert", source, output, "--bits", "8"]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
-    expect(stderr).toMatch(/made: 0\.\d MiB, 8 bits in groups of 64, \d+\.\d s\n$/);
+    expect(stderr).toMatch(/made: 0\.\d MiB, 8 bits in groups of 64, \d+\.\d s\n/);
+    expect(stderr).toMatch(/^all 17 matrices are quantised\n$/m);
     const shown = await runLine(["show", output, "--json"]);
     expect(JSON.parse(shown.stdout)).toMatchObject({
       layout: "mlx",
       formats: [{ format: "8-bit affine, groups of 64" }],
     });
+  });
+
+  it("says how many matrices keep their floats, and why", async () => {
+    const { stderr } = await runLine(["convert", source, join(root, "128"), "--group-size", "128"]);
+    const reason = "because groups of 128 don't divide their columns (64)";
+    expect(stderr).toContain(`3 of 17 matrices are quantised; 14 keep their floats, ${reason}\n`);
   });
 
   it("shows a bar on a terminal", async () => {

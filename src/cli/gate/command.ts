@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { systemClock } from "../../clock.ts";
 import { InputError } from "../../errors.ts";
@@ -35,11 +36,18 @@ export function gateCommand(io: CliIo): Command {
       return;
     }
     const choice = openOptions(flags);
+    const references = flags.references ?? null;
+    if (references !== null && !existsSync(references)) {
+      throw new InputError(`--references ${references}: there is no such folder.`);
+    }
+    if (name === "golden" && flags.model !== embeddedModel) {
+      throw new InputError("The golden gate has reference outputs of the embedded model alone.");
+    }
     const options: GateOptions = {
       open: (sizes) => openBackend(sizes, choice),
       model: flags.model,
       full: flags.full ?? false,
-      references: flags.references ?? null,
+      references,
     };
     const print = flags.json ? null : (line: string) => io.stdout.write(`${line}\n`);
     const report = await runGate(name, options, print);

@@ -20,6 +20,8 @@ export function findReference(path: string, extra: string | null): string | null
   return all.map((folder) => join(folder, path)).find((file) => existsSync(file)) ?? null;
 }
 
+/** How far a logit may be from transformers'. */
+export const logitsTolerance = 2e-3;
 /** KV pages of the longest reference case with its reply. */
 export const goldenPages: number = pagesFor(512);
 

@@ -6,14 +6,19 @@ import { planPass } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import type { Weights } from "../../weights/weights.ts";
 import type { GateRun } from "./gate-run.ts";
-import { findReference, GoldenTensors, goldenPages, goldenSizes } from "./golden-data.ts";
+import {
+  findReference,
+  GoldenTensors,
+  goldenPages,
+  goldenSizes,
+  logitsTolerance,
+} from "./golden-data.ts";
 import { withWeights } from "./open-weights.ts";
 import type { GateOptions } from "./options.ts";
 import { candidatesOf, Timeline } from "./timeline.ts";
 
 const hiddenTolerance = 1e-3;
 const stateTolerance = 1e-4;
-const logitsTolerance = 2e-3;
 
 /** The taps of every layer's input and of the last one's output. */
 export const everyLayer = (shape: ModelShape): number[] =>

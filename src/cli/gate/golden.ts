@@ -12,6 +12,7 @@ import {
   type GreedyRun,
   goldenPages,
   goldenSizes,
+  logitsTolerance,
   readGreedy,
 } from "./golden-data.ts";
 import { everyLayer, traceCells, wrapperCells } from "./golden-trace.ts";
@@ -21,7 +22,6 @@ import { candidatesOf, Timeline } from "./timeline.ts";
 
 /** Under this margin another correct f32 implementation may choose the other token. */
 const marginMin = 0.01;
-const logitsTolerance = 2e-3;
 const embedded = "nano";
 
 /** The demo model in bf16, 4 and 8 bits, and a wrapper checkpoint, against transformers' outputs. */

@@ -1,5 +1,4 @@
 import type { Engine, ReplyRequest } from "../../engine.ts";
-import { InputError } from "../../errors.ts";
 import type { Stream } from "../../stream.ts";
 import { errorLine, isUserError } from "../exit.ts";
 import type { CliIo } from "../io.ts";
@@ -24,9 +23,6 @@ export interface ChatOptions {
 /** Chats until the user leaves. What one turn does wrong is told, and the chat goes on. */
 export async function chat(io: CliIo, engine: Engine, options: ChatOptions): Promise<void> {
   const { model, backend } = engine.info;
-  if (!engine.info.chat) {
-    throw new InputError(`${model} has no chat template: give a text to continue with -p.`);
-  }
   if (!options.quiet) {
     io.stderr.write(`${model} on ${backend.name}, ${backend.device}. /help lists the commands.\n`);
   }

@@ -1,6 +1,9 @@
 import { Command, Option } from "commander";
+import { readConfig } from "../../checkpoint/config.ts";
+import { openFolder } from "../../checkpoint/source-node.ts";
 import { InputError } from "../../errors.ts";
 import type { TokenId } from "../../ids.ts";
+import { modelFolder, openTemplate } from "../../node.ts";
 import type { CliIo } from "../io.ts";
 import { loadEngine } from "../load.ts";
 import {
@@ -72,6 +75,7 @@ export function runCommand(io: CliIo): Command {
 async function run(io: CliIo, model: string, flags: RunFlags): Promise<void> {
   const options = openOptions(flags);
   const prompt = await promptOf(io, flags);
+  if (prompt?.kind !== "ids") await requireTemplate(model);
   const quiet = flags.quiet ?? false;
   const loaded = await timed(() => loadEngine(io, model, options, quiet));
   await using engine = loaded.value;
@@ -83,6 +87,22 @@ async function run(io: CliIo, model: string, flags: RunFlags): Promise<void> {
   };
   if (prompt === null) await chat(io, engine, { system: flags.system ?? null, request, quiet });
   else await reply(io, engine, { prompt, request, quiet, json: jsonOf(flags, loaded.ms) });
+}
+
+/**
+ * Text alone is no prompt for a model that was trained to chat, so it is never sent as it is. Looks
+ * before minutes are spent on loading.
+ *
+ * @throws InputError; CheckpointError where the folder is no checkpoint at all
+ */
+async function requireTemplate(model: string): Promise<void> {
+  const folder = await openFolder(modelFolder(model));
+  await readConfig(folder);
+  if ((await openTemplate(folder)) !== null) return;
+  throw new InputError(
+    `${folder.name} has no chat_template.jinja, so there is no chat with it. Continue token ids ` +
+      "with --ids, or texts with `deltafold serve` and /v1/completions.",
+  );
 }
 
 const jsonOf = (flags: RunFlags, loadMs: number) => (flags.json ? { loadMs } : null);

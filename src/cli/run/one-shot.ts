@@ -1,5 +1,4 @@
 import type { Engine, ReplyRequest } from "../../engine.ts";
-import { InputError } from "../../errors.ts";
 import type { TokenId } from "../../ids.ts";
 import type { Reply, Stream } from "../../stream.ts";
 import type { CliIo } from "../io.ts";
@@ -30,17 +29,12 @@ export async function reply(io: CliIo, engine: Engine, options: ReplyOptions): P
   if (!options.quiet) io.stderr.write(speedLine(done));
 }
 
-/** A checkpoint without a template continues the text as it is. */
 function submit(engine: Engine, prompt: Prompt, request: ReplyRequest): Stream {
   if (prompt.kind === "ids") return engine.complete({ prompt: prompt.ids, ...request });
   const { text, system } = prompt;
-  if (engine.info.chat) {
-    const user = { role: "user", content: text };
-    const messages = system === null ? [user] : [{ role: "system", content: system }, user];
-    return engine.chat({ messages, ...request });
-  }
-  if (system === null) return engine.complete({ prompt: text, ...request });
-  throw new InputError(`${engine.info.model} has no chat template, so --system has no place.`);
+  const user = { role: "user", content: text };
+  const messages = system === null ? [user] : [{ role: "system", content: system }, user];
+  return engine.chat({ messages, ...request });
 }
 
 function replyJson(done: Reply, loadMs: number): Record<string, unknown> {

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { modelFolder } from "../../node.ts";
-import { runLine } from "../io.cases.ts";
+import { runLine, testIo } from "../io.cases.ts";
+import { runProgram } from "../program.ts";
 
 let root = "";
 beforeAll(async () => {
@@ -71,16 +72,32 @@ describe("run", () => {
     expect(second.stdout).toBe(first.stdout);
   });
 
-  it("loads a folder of any name, and completes where there is no template", async () => {
+  it("loads a folder of any name, and continues ids where there is no template", async () => {
     const folder = await copyOfNano("モデル é");
     await rm(join(folder, "chat_template.jinja"));
-    const line = [...greedy, folder, "-p", "function add(", "--max-tokens", "4", "--quiet"];
-    const { code, stdout, stderr } = await runLine(line);
+    const line = [...greedy, folder, "--max-tokens", "4", "--quiet"];
+    const { code, stdout, stderr } = await runLine([...line, "--ids", "[40,1015,524]"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).not.toBe("");
-    const refused = await runLine([...line, "--system", "Be brief."]);
-    expect(refused).toMatchObject({ code: 1, stdout: "" });
-    expect(refused.stderr).toContain("モデル é has no chat template, so --system has no place.");
+    const refusal =
+      `deltafold: ${folder} has no chat_template.jinja, so there is no chat with it. Continue ` +
+      "token ids with --ids, or texts with `deltafold serve` and /v1/completions.\n";
+    const refused = { code: 1, stdout: "", stderr: refusal };
+    expect(await runLine([...line, "-p", "function add("])).toEqual(refused);
+    expect(await runLine([...line, "-p", "x", "--system", "Be brief."])).toEqual(refused);
+    expect(await runLine(line, "function add(")).toEqual(refused);
+    const io = testIo(true);
+    expect(await runProgram(line, io)).toBe(1);
+    expect({ stdout: io.stdout.text, stderr: io.stderr.text }).toEqual({
+      stdout: "",
+      stderr: refusal,
+    });
+  });
+
+  it("says of a folder without a checkpoint that it has none", async () => {
+    const { code, stderr } = await runLine(["run", import.meta.dirname, "-p", "x"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^deltafold: .*run: has no config\.json\n$/);
   });
 });
 

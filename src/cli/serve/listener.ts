@@ -1,12 +1,26 @@
 import { type EventEmitter, once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerOptions } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as wait } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
+import { pause } from "../../clock.ts";
 import { DeltafoldError, InputError } from "../../errors.ts";
+import { requestHeadersMsMax, requestMsMax } from "../../limits.ts";
 
 /** What clients have, once the server stops, to read what was written for them. */
 const graceMs = 500;
+
+/** What `createServer` knows of how long a request may take to arrive. */
+export type RequestTimes = Pick<
+  ServerOptions,
+  "headersTimeout" | "requestTimeout" | "connectionsCheckingInterval"
+>;
+
+const requestTimes: RequestTimes = {
+  headersTimeout: requestHeadersMsMax,
+  requestTimeout: requestMsMax,
+  // Node looks every 30 s unless told.
+  connectionsCheckingInterval: requestHeadersMsMax / 2,
+};
 
 type Fetch = (request: Request) => Response | Promise<Response>;
 
@@ -17,16 +31,24 @@ export class Listener implements AsyncDisposable {
   readonly #server: Server;
   readonly #closed: Promise<unknown>;
 
-  private constructor(host: string, fetch: Fetch) {
+  private constructor(host: string, fetch: Fetch, times: RequestTimes) {
     this.#host = host;
     this.fetch = fetch;
-    this.#server = createServer(getRequestListener((request) => this.fetch(request)));
+    this.#server = createServer(
+      times,
+      getRequestListener((request) => this.fetch(request)),
+    );
     this.#closed = new Promise((resolve) => this.#server.once("close", resolve));
   }
 
   /** @throws InputError for an address that can't be listened at */
-  static async open(host: string, port: number, fetch: Fetch): Promise<Listener> {
-    const listener = new Listener(host, fetch);
+  static async open(
+    host: string,
+    port: number,
+    fetch: Fetch,
+    times: RequestTimes = requestTimes,
+  ): Promise<Listener> {
+    const listener = new Listener(host, fetch, times);
     const server = listener.#server.listen(port, host);
     await once(server, "listening").catch((cause) => fail(host, port, cause));
     return listener;
@@ -50,7 +72,7 @@ export class Listener implements AsyncDisposable {
   /** Gives busy connections a grace time to end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.stop();
-    await Promise.race([this.#closed, wait(graceMs, undefined, { ref: false })]);
+    await Promise.race([this.#closed, pause(graceMs)]);
     this.#server.closeAllConnections();
     await this.#closed;
   }

@@ -44,7 +44,7 @@ describe("serve", () => {
   it("prints what it serves and a request that works, and ends at SIGINT", async () => {
     const { io, stop } = await start("--max-tokens", "5", "--temperature", "0");
     expect(io.stdout.text).toMatch(/^serving nano at http:\/\/127\.0\.0\.1:\d+\/v1\n/);
-    expect(io.stdout.text).toMatch(/backend {2}wasm: 1 thread, .*f32 activations/);
+    expect(io.stdout.text).toMatch(/backend {2}wasm: 1 thread \(.*f32 activations\)/);
     expect(io.stdout.text).toMatch(
       /weights \+ .* state \+ .* KV \+ .* workspace = .* of .* available\n/,
     );

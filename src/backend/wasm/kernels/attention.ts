@@ -10,7 +10,7 @@ import {
 } from "../layout";
 import { exp1, exp4, horizontalSum, horizontalSums, madd, sigmoid4 } from "./math";
 import { rmsNorm } from "./norm";
-import { nextUnit } from "./sync";
+import { nextUnit, share } from "./sync";
 
 @inline
 function pagesOf(pass: usize, row: usize): usize {
@@ -55,7 +55,8 @@ export function rope(op: usize, pass: usize, rows: i32): void {
   const dimBytes = (dim as usize) << 2;
   const eps = load<f32>(op, 36);
   const units = heads + kvHeads;
-  for (let unit = nextUnit(); unit < rows * units; unit = nextUnit()) {
+  share(rows * units);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     const row = (unit / units) as usize;
     const head = unit % units;
     const table = (load<u32>(pass, PASS_ROPE) as usize) + row * ((half as usize) << 3);
@@ -93,7 +94,8 @@ export function attend(op: usize, pass: usize, rows: i32, scratch: usize): void 
   const kvHeads = load<i32>(record, 4);
   const dim = load<i32>(record, 8);
   const dimBytes = (dim as usize) << 2;
-  for (let unit = nextUnit(); unit < rows * heads; unit = nextUnit()) {
+  share(rows * heads);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     const row = (unit / heads) as usize;
     const head = unit % heads;
     const q = (load<u32>(op, 8) as usize) + row * (load<u32>(op, 12) as usize);

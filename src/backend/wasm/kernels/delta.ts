@@ -12,7 +12,7 @@ import {
   SEGMENT_STATE_SLOT,
 } from "../layout";
 import { exp1, madd, silu4, sigmoid4, softplus, sumOfSquares } from "./math";
-import { nextUnit } from "./sync";
+import { nextUnit, share } from "./sync";
 
 @inline
 function segmentOf(pass: usize, index: i32): usize {
@@ -33,7 +33,8 @@ export function conv(op: usize, pass: usize, rows: i32): void {
   const keyDim = load<i32>(op, 48);
   const valueDim = load<i32>(op, 52);
   const heads = 2 * keyHeads + valueHeads;
-  for (let unit = nextUnit(); unit < rows * heads; unit = nextUnit()) {
+  share(rows * heads);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     const row = unit / heads;
     const head = unit % heads;
     const isValue = head >= 2 * keyHeads;
@@ -83,7 +84,9 @@ function convolve(op: usize, pass: usize, row: i32, channel: i32, width: i32, ou
 
 /** v / √(Σv² + 1e-6), queries also / √width (transformers' and FLA's epsilon on the sum). */
 function normalise(v: usize, width: i32, query: bool): void {
-  let scale: f32 = 1 / sqrt<f32>(sumOfSquares(v, width) + 1e-6);
+  const sum: f32 = sumOfSquares(v, width) + 1e-6;
+  // As in norm.ts: an overflow becomes NaN.
+  let scale: f32 = 1 / sqrt<f32>(sum) + (sum - sum);
   if (query) scale *= 1 / sqrt<f32>(width as f32);
   const s = f32x4.splat(scale);
   for (let i: usize = 0; i < (width as usize) << 2; i += 16) {
@@ -121,7 +124,8 @@ export function scan(op: usize, pass: usize): void {
   const slices = load<i32>(op, 52) / SCAN_COLUMNS;
   const segments = load<i32>(pass, PASS_SEGMENTS);
   const columnsUnits = segments * valueHeads * slices;
-  for (let unit = nextUnit(); unit < columnsUnits + segments; unit = nextUnit()) {
+  share(columnsUnits + segments);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     if (unit < columnsUnits) {
       const segment = segmentOf(pass, unit / (valueHeads * slices));
       const rest = unit % (valueHeads * slices);

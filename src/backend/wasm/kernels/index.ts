@@ -15,18 +15,22 @@ import {
   PASS_DRAW_ROWS,
   PASS_IDS,
   PASS_ROWS,
+  STEP_BYTES,
+  UNIT_BITS,
 } from "../layout";
 import { attend, rope } from "./attention";
 import { conv, scan } from "./delta";
 import { embed, gatedNorm, norm, swiglu, tap } from "./norm";
 import { project } from "./project";
-import { barrier } from "./sync";
+import { enterStep, leaveStep, nextUnit, share } from "./sync";
 
 export { probeDot, probeExp, probeMadd } from "./probe";
 
 /**
- * Runs `count` instructions at `program` over the pass at `pass` as one of `threads` threads. Word 0 of
- * an instruction is its op, word 1 tells whether it runs over the pass's rows (0) or its draws (1).
+ * Runs `count` instructions at `program` over the pass at `pass`, pass number `generation`, as one of
+ * `threads` threads. Word 0 of an instruction is its op, word 1 tells whether it runs over the pass's
+ * rows (0) or its draws (1). `counters` has those of each step, and of one more behind the last.
+ * Returns 1 in the one thread that is to report the end of the pass.
  */
 export function run(
   program: usize,
@@ -34,14 +38,21 @@ export function run(
   pass: usize,
   scratch: usize,
   threads: i32,
-): void {
+  counters: usize,
+  generation: i32,
+): i32 {
+  const base = generation << UNIT_BITS;
   for (let i: i32 = 0; i < count; i++) {
+    enterStep(counters + (i as usize) * STEP_BYTES, base);
     const op = program + (i as usize) * INSTRUCTION_BYTES;
     const draws = load<i32>(op, 4) != 0;
     const rows = load<i32>(pass + (draws ? PASS_DRAWS : PASS_ROWS));
     if (rows > 0) execute(op, pass, rows, draws, scratch, threads);
-    barrier(threads);
+    leaveStep();
   }
+  enterStep(counters + (count as usize) * STEP_BYTES, base);
+  share(1);
+  return nextUnit() + 1;
 }
 
 function execute(

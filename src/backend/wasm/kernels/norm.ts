@@ -11,12 +11,14 @@ import {
   MATRIX_SCALES,
 } from "../layout";
 import { silu4, sumOfSquares } from "./math";
-import { nextUnit } from "./sync";
+import { nextUnit, share } from "./sync";
 
 /** out = x · rsqrt(mean(x²) + eps) · weight over `width` floats; the sum is math.ts sumOfSquares. */
 @inline
 export function rmsNorm(x: usize, width: i32, eps: f32, weight: usize, out: usize): void {
-  const scale: f32 = 1 / sqrt<f32>(sumOfSquares(x, width) / (width as f32) + eps);
+  const mean: f32 = sumOfSquares(x, width) / (width as f32) + eps;
+  // An overflow must not end as a row of zeros: ∞ − ∞ is NaN, and the stream ends with an error.
+  const scale: f32 = 1 / sqrt<f32>(mean) + (mean - mean);
   const s = f32x4.splat(scale);
   for (let i: usize = 0; i < (width as usize) << 2; i += 16) {
     const value = f32x4.mul(v128.load(x + i), s);
@@ -33,7 +35,8 @@ export function norm(op: usize, rows: i32, list: usize): void {
   const inputStride = load<u32>(op, 12) as usize;
   const output = load<u32>(op, 16) as usize;
   const outputStride = load<u32>(op, 20) as usize;
-  for (let row = nextUnit(); row < rows; row = nextUnit()) {
+  share(rows);
+  for (let row = nextUnit(); row >= 0; row = nextUnit()) {
     const source = list ? load<i32>(list + ((row as usize) << 2)) : row;
     rmsNorm(
       input + (source as usize) * inputStride,
@@ -53,7 +56,8 @@ export function gatedNorm(op: usize, rows: i32): void {
   const heads = load<i32>(op, 28);
   const width = load<i32>(op, 32);
   const headBytes = (width as usize) << 2;
-  for (let unit = nextUnit(); unit < rows * heads; unit = nextUnit()) {
+  share(rows * heads);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     const row = (unit / heads) as usize;
     const at = ((unit % heads) as usize) * headBytes;
     const out = (load<u32>(op, 40) as usize) + row * (load<u32>(op, 44) as usize) + at;
@@ -73,7 +77,8 @@ const SWIGLU_RUN: i32 = 256;
 export function swiglu(op: usize, rows: i32): void {
   const width = load<i32>(op, 24);
   const runs = (width + SWIGLU_RUN - 1) / SWIGLU_RUN;
-  for (let unit = nextUnit(); unit < rows * runs; unit = nextUnit()) {
+  share(rows * runs);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     const row = (unit / runs) as usize;
     const first = (unit % runs) * SWIGLU_RUN;
     const at = (first as usize) << 2;
@@ -88,7 +93,8 @@ export function swiglu(op: usize, rows: i32): void {
 
 /** TAP. Copies rows aside. Operands: input, stride, output, stride, width. */
 export function tap(op: usize, rows: i32): void {
-  for (let row = nextUnit(); row < rows; row = nextUnit()) {
+  share(rows);
+  for (let row = nextUnit(); row >= 0; row = nextUnit()) {
     memory.copy(
       (load<u32>(op, 16) as usize) + (row as usize) * (load<u32>(op, 20) as usize),
       (load<u32>(op, 8) as usize) + (row as usize) * (load<u32>(op, 12) as usize),
@@ -100,7 +106,8 @@ export function tap(op: usize, rows: i32): void {
 /** EMBED. out[row] = E[id]: scale · code + bias, or the float. Operands: matrix, out, out stride. */
 export function embed(op: usize, rows: i32, ids: usize): void {
   const matrix = load<u32>(op, 8) as usize;
-  for (let row = nextUnit(); row < rows; row = nextUnit()) {
+  share(rows);
+  for (let row = nextUnit(); row >= 0; row = nextUnit()) {
     const id = load<i32>(ids + ((row as usize) << 2));
     const out = (load<u32>(op, 12) as usize) + (row as usize) * (load<u32>(op, 16) as usize);
     embedRow(matrix, id, out);

@@ -9,6 +9,7 @@ import {
   ACTIVATIONS_INT8,
   KIND_AFFINE4,
   KIND_AFFINE8,
+  KIND_BF16,
   MATRIX_COLS,
   MATRIX_DATA,
   MATRIX_GROUP,
@@ -23,7 +24,7 @@ import { affine4Row, affine8Row, affineTile } from "./affine";
 import { denseTile } from "./dense";
 import { int8Row, prepareInt8 } from "./int8";
 import { prepareAffine } from "./prepare";
-import { nextUnit } from "./sync";
+import { nextUnit, share } from "./sync";
 
 /** Units a thread should find in a step, so that a delayed thread holds up little work. */
 const UNITS_PER_THREAD: i32 = 6;
@@ -53,7 +54,8 @@ export function project(op: usize, rows: i32, scratch: usize, threads: i32): voi
   const unitsPerTile = (blocks + run - 1) / run;
   const units = unitsPerTile * tiles;
   let prepared: i64 = -1;
-  for (let unit = nextUnit(); unit < units; unit = nextUnit()) {
+  share(units);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     const tile = unit / unitsPerTile;
     const firstRow = tile * ROW_TILE;
     const tileRows = min(ROW_TILE, rows - firstRow);
@@ -140,7 +142,7 @@ function multiply(
   const groups = affine ? cols / group : 0;
   const period = kind == KIND_AFFINE4 ? 8 : 4;
   // Bytes of a block: four rows of half bytes, bytes, bf16 or f32.
-  const shift = kind == KIND_AFFINE4 ? 1 : kind == KIND_AFFINE8 ? 2 : kind == 3 ? 3 : 4;
+  const shift = kind == KIND_AFFINE4 ? 1 : kind == KIND_AFFINE8 ? 2 : kind == KIND_BF16 ? 3 : 4;
   const blockBytes = (cols as usize) << shift;
   for (let b = begin; b < begin + n; b++) {
     const codes = data + (b as usize) * blockBytes;
