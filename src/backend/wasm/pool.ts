@@ -105,6 +105,13 @@ export class ThreadPool {
     write();
     Atomics.store(this.#control, word(CONTROL_GENERATION), generation);
     Atomics.notify(this.#control, word(CONTROL_GENERATION));
+    // Looks again after each wake: a thread that was held up between ending the last pass and saying so
+    // wakes whoever waits by then.
+    while (Atomics.load(this.#control, word(CONTROL_DONE)) === done) await this.#doneChange(done);
+  }
+
+  /** Returns when the count of ended passes may no longer be `done`. */
+  async #doneChange(done: number): Promise<void> {
     const wait = Atomics.waitAsync(this.#control, word(CONTROL_DONE), done);
     if (!wait.async) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { nextTask } from "../../clock.ts";
 import { type PageId, pageId, slotId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
@@ -6,7 +7,14 @@ import { stateFingerprint } from "../../state/fingerprint.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { Backend } from "../backend.ts";
 import { Arena } from "./arena.ts";
-import { STEP_BYTES, STEP_CLAIMED, STEP_DONE, UNIT_BITS } from "./layout.ts";
+import {
+  CONTROL_BASE,
+  CONTROL_DONE,
+  STEP_BYTES,
+  STEP_CLAIMED,
+  STEP_DONE,
+  UNIT_BITS,
+} from "./layout.ts";
 import { instantiate, type ThreadSetup, type WasmPlatform } from "./platform.ts";
 import { nodePlatform } from "./platform-node.ts";
 import { ThreadPool } from "./pool.ts";
@@ -108,4 +116,27 @@ test("a thread that is a pass late claims nothing and reports no end", async () 
   }
   const rows = widths(1).reduce((sum, width) => sum + width, 0);
   expect(stateFingerprint(await backend.save(slotId(0), pages, rows))).toBe(fingerprint);
+});
+
+test("a wake that belongs to the last pass doesn't end this one", async () => {
+  const arena = new Arena(4096);
+  const counters = arena.place(STEP_BYTES);
+  await arena.fill(Number.POSITIVE_INFINITY);
+  const module = await WebAssembly.compile(await nodePlatform.kernels(false));
+  const setup = { module, program: 0, instructions: 0, counters, pass: 0 };
+  const pool = await ThreadPool.start(nodePlatform, arena, setup, []);
+  const control = arena.i32(CONTROL_BASE, 1024);
+  let ended = false;
+  const pass = pool
+    .run(() => {})
+    .then(() => {
+      ended = true;
+    });
+  // A thread that ended an earlier pass gets round to saying so.
+  Atomics.notify(control, CONTROL_DONE / 4);
+  for (let turn = 0; turn < 5; turn++) await nextTask();
+  expect(ended).toBe(false);
+  Atomics.add(control, CONTROL_DONE / 4, 1);
+  Atomics.notify(control, CONTROL_DONE / 4);
+  await pass;
 });
