@@ -7,6 +7,8 @@ import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
+import { writeKernelSources } from "./kernel-sources.ts";
+
 const root = fileURLToPath(new URL("..", import.meta.url));
 process.chdir(root);
 const stamp = "dist/.stamp";
@@ -42,6 +44,7 @@ function buildKernels(name: string, features: string): void {
   run("assemblyscript/bin/asc.js", ["src/backend/wasm/kernels/index.ts", ...options.flat()]);
 }
 
+writeKernelSources();
 const digest = sources();
 const outputs = ["dist/cli/main.js", "dist/wasm/kernels.wasm", "dist/wasm/kernels-relaxed.wasm"];
 const current = existsSync(stamp) && readFileSync(stamp, "utf8") === digest;

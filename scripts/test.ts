@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { installLavapipe } from "./install-lavapipe.ts";
+
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 function run(args: readonly string[]): boolean {
@@ -12,6 +14,9 @@ function run(args: readonly string[]): boolean {
 }
 
 if (!run(["scripts/build.ts"])) process.exit(1);
+installLavapipe();
+// Silences Mesa where no desktop session gives it a folder.
+process.env["XDG_RUNTIME_DIR"] ??= tmpdir();
 const checked = run(["scripts/check.ts"]);
 
 const folder = mkdtempSync(join(tmpdir(), "deltafold-test-"));

@@ -29,7 +29,7 @@ export * from "./index.ts";
 /** The model that comes with the package. */
 export const embeddedModel = "nano";
 
-export type BackendName = "wasm" | "reference";
+export type BackendName = "webgpu" | "wasm" | "reference";
 export type Activations = "f32" | "int8";
 
 export interface BackendChoice {
@@ -37,6 +37,8 @@ export interface BackendChoice {
   /** Compute threads of the wasm backend. */
   readonly threads: number;
   readonly activations: Activations;
+  /** Part of the name of the GPU adapter; null takes the first. */
+  readonly adapter: string | null;
 }
 
 export interface OpenOptions extends Partial<BackendChoice> {
@@ -65,6 +67,7 @@ export async function openBackend(
   if (choice.backend === "reference") {
     return await ReferenceBackend.open({ ...options, memoryBytesMax });
   }
+  if (choice.backend === "webgpu") return await openWebgpu(options, choice.adapter ?? null, false);
   return await WasmBackend.open({
     ...options,
     memoryBytesMax,
@@ -72,6 +75,23 @@ export async function openBackend(
     threads: choice.threads ?? nodePlatform.threads,
     activations: choice.activations ?? "f32",
   });
+}
+
+/** Opens the GPU over synthetic weights, whose values are made on the device. */
+export const openSyntheticGpu = (
+  options: BackendOptions,
+  adapter: string | null,
+): Promise<Backend> => openWebgpu(options, adapter, true);
+
+/** Dawn is large and optional: it is loaded by those who ask for it. */
+async function openWebgpu(
+  options: BackendOptions,
+  adapter: string | null,
+  synthetic: boolean,
+): Promise<Backend> {
+  const { WebgpuBackend } = await import("./backend/webgpu/webgpu.ts");
+  const { nodeGpuPlatform: platform } = await import("./backend/webgpu/platform-node.ts");
+  return await WebgpuBackend.open({ ...options, platform, adapter, synthetic });
 }
 
 /**

@@ -8,6 +8,7 @@ import { samplingValue, wholeNumber } from "./values.ts";
 export interface BackendFlags {
   readonly backend: "auto" | "webgpu" | BackendName;
   readonly threads?: number;
+  readonly adapter?: string;
   readonly activations: "auto" | Activations;
 }
 
@@ -54,9 +55,15 @@ export function addModelOptions(command: Command): Command {
 export function addBackendOptions(command: Command): Command {
   return command
     .addOption(
-      new Option("--backend <name>", "what computes; auto is wasm in this version")
+      new Option("--backend <name>", "what computes; auto is wasm (webgpu is not tuned yet)")
         .choices(["auto", "webgpu", "wasm", "reference"])
         .default("auto"),
+    )
+    .addOption(
+      new Option(
+        "--adapter <name>",
+        "with webgpu: part of the adapter's name (default: the first)",
+      ),
     )
     .addOption(
       new Option("--threads <n>", "compute threads of wasm (default: one a core)").argParser(
@@ -112,16 +119,18 @@ export function addReplyOptions(command: Command): Command {
  */
 export function openOptions(flags: ModelFlags & ReplyFlags): OpenOptions {
   const { backend, activations } = flags;
-  if (backend === "webgpu") {
-    throw new InputError("The webgpu backend is not part of this version; use wasm.");
+  const cpuFlags = flags.threads !== undefined || activations === "int8";
+  if ((backend === "reference" || backend === "webgpu") && cpuFlags) {
+    throw new InputError(`--threads and --activations int8 are wasm's, not ${backend}'s.`);
   }
-  if (backend === "reference" && (flags.threads !== undefined || activations === "int8")) {
-    throw new InputError("The reference backend has one thread and f32 activations; use wasm.");
+  if (flags.adapter !== undefined && backend !== "webgpu") {
+    throw new InputError("--adapter chooses a GPU: it goes with --backend webgpu.");
   }
   return {
     backend: backend === "auto" ? "wasm" : backend,
     activations: activations === "auto" ? "f32" : activations,
     ...(flags.threads !== undefined && { threads: flags.threads }),
+    ...(flags.adapter !== undefined && { adapter: flags.adapter }),
     ...(flags.context !== undefined && { contextTokens: flags.context }),
     thinking: flags.thinking ?? null,
     sampling: samplingOf(flags),

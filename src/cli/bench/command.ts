@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import { InputError } from "../../errors.ts";
+import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
 import {
   addModelOptions,
@@ -9,11 +10,16 @@ import {
   openOptions,
 } from "../options.ts";
 import { wholeNumber } from "../values.ts";
-import { benchDecode, type DecodeReport, type Spread } from "./decode.ts";
+import { benchDecode, type DecodeReport } from "./decode.ts";
+import { shapeNames } from "./shapes.ts";
+import type { Spread } from "./spread.ts";
+import { benchSynthetic } from "./synthetic.ts";
 
 interface BenchFlags extends ModelFlags {
   readonly repeats: number;
   readonly busy?: boolean;
+  readonly shape?: string;
+  readonly bits: AffineBits;
   readonly json?: boolean;
 }
 
@@ -28,6 +34,17 @@ export function benchCommand(io: CliIo): Command {
         .argParser(wholeNumber(1, 1000))
         .default(5),
     )
+    .addOption(
+      new Option("--shape <size>", "random weights of this size, made on the GPU").choices(
+        shapeNames,
+      ),
+    )
+    .addOption(
+      new Option("--bits <n>", "with --shape: bits a weight, in groups of 64")
+        .choices(["2", "3", "4", "5", "6", "8"])
+        .default(4)
+        .argParser((text) => Number(text)),
+    )
     .option("--busy", "also measure beside one endless loop a core, in turns")
     .addOption(jsonOption("print one JSON report"));
   addModelOptions(command);
@@ -37,6 +54,12 @@ export function benchCommand(io: CliIo): Command {
       return;
     }
     if (name !== "decode") throw new InputError(`There is no bench ${name}: decode.`);
+    if (flags.shape !== undefined) {
+      const { shape, bits, repeats, adapter } = flags;
+      const synthetic = await benchSynthetic(shape, bits, repeats, adapter ?? null);
+      io.stdout.write(`${JSON.stringify(synthetic, null, 2)}\n`);
+      return;
+    }
     const report = await benchDecode(model, openOptions(flags), flags.repeats, flags.busy ?? false);
     io.stdout.write(flags.json ? `${JSON.stringify(report, null, 2)}\n` : text(report));
   });

@@ -5,6 +5,7 @@ import { systemClock } from "../../clock.ts";
 import type { Engine } from "../../engine.ts";
 import type { OpenOptions } from "../../node.ts";
 import { openEngine } from "../../node.ts";
+import { rounded, type Spread, spread } from "./spread.ts";
 
 const promptTokens = 32;
 const replyTokens = 128;
@@ -28,12 +29,6 @@ export interface DecodeReport {
   readonly peak_memory_mib: number;
   /** While one endless loop a core competes; absent without --busy. */
   readonly busy?: BusyReport;
-}
-
-export interface Spread {
-  readonly median: number;
-  readonly min: number;
-  readonly max: number;
 }
 
 export interface BusyReport {
@@ -157,12 +152,3 @@ function busyReport(runs: readonly Measured[], idleMedian: number, threads: numb
     fair_share: Math.min(1, cores / (threads + cores)),
   };
 }
-
-function spread(values: readonly number[]): Spread {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  const median = (sorted[Math.ceil(middle) - 1]! + sorted[Math.floor(middle)]!) / 2;
-  return { median: rounded(median), min: rounded(sorted[0]!), max: rounded(sorted.at(-1)!) };
-}
-
-const rounded = (value: number): number => Math.round(value * 10) / 10;

@@ -1,0 +1,59 @@
+// ROPE: one workgroup a (row, query head or KV head). Queries: normed, rotated, written to q. Keys: normed,
+// rotated, written to the page of their position, with their values. A layer's page is
+// [KV head, {PAGE_ROWS} rows, head dim]. Sum of squares: lane t takes dims t, t + 64, …; then a tree.
+#include pass.wgsl
+@group(0) @binding(2) var<storage, read> queryGate: array<f32>;
+@group(0) @binding(3) var<storage, read> key: array<f32>;
+@group(0) @binding(4) var<storage, read> value: array<f32>;
+@group(0) @binding(5) var<storage, read> norms: array<f32>;
+@group(0) @binding(6) var<storage, read_write> query: array<f32>;
+@group(0) @binding(7) var<storage, read_write> keys: array<f32>;
+@group(0) @binding(8) var<storage, read_write> values: array<f32>;
+
+var<workgroup> squares: array<f32, 64>;
+var<workgroup> normed: array<f32, {HEAD_DIM}>;
+
+// params: 0 queryGate stride, 1 key stride, 2 value stride, 3 q stride, 4 eps
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let row = group.y;
+  let head = group.x;
+  if (row >= passRows()) { return; }
+  let isQuery = head < {HEADS}u;
+  let kvHead = head - {HEADS}u;
+  var sum = 0.0;
+  for (var i = thread; i < {HEAD_DIM}u; i += 64u) {
+    var x: f32;
+    if (isQuery) { x = queryGate[row * param(0u) + head * 2u * {HEAD_DIM}u + i]; }
+    else { x = key[row * param(1u) + kvHead * {HEAD_DIM}u + i]; }
+    normed[i] = x;
+    sum = fma(x, x, sum);
+  }
+  squares[thread] = sum;
+  for (var half = 32u; half > 0u; half /= 2u) {
+    workgroupBarrier();
+    if (thread < half) { squares[thread] += squares[thread + half]; }
+  }
+  workgroupBarrier();
+  let scale = 1.0 / sqrt(squares[0] / f32({HEAD_DIM}u) + paramFloat(4u));
+  let normAt = select({HEAD_DIM}u, 0u, isQuery);
+  for (var i = thread; i < {HEAD_DIM}u; i += 64u) { normed[i] = normed[i] * scale * norms[normAt + i]; }
+  workgroupBarrier();
+  let position = rowPosition(row);
+  let page = pageOf(rowSegment(row), position);
+  let at = ((page * {KV_HEADS}u + kvHead) * {PAGE_ROWS}u + position % {PAGE_ROWS}u) * {HEAD_DIM}u;
+  let half = {ROTARY_DIM}u / 2u;
+  for (var i = thread; i < {HEAD_DIM}u; i += 64u) {
+    var x = normed[i];
+    if (i < half) {
+      x = normed[i] * ropeValue(row, i) - normed[i + half] * ropeValue(row, half + i);
+    } else if (i < {ROTARY_DIM}u) {
+      x = normed[i] * ropeValue(row, i - half) + normed[i - half] * ropeValue(row, i);
+    }
+    if (isQuery) { query[row * param(3u) + head * {HEAD_DIM}u + i] = x; }
+    else {
+      keys[at + i] = x;
+      values[at + i] = value[row * param(2u) + kvHead * {HEAD_DIM}u + i];
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { kernelSources } from "./kernels.gen.ts";
+import type { Synthesise } from "./matrices.ts";
+
+/** Fills synthetic matrices with random codes of sensible size, by kernels/fill.wgsl. */
+export function synthesiser(device: GPUDevice): Synthesise {
+  const module = device.createShaderModule({ label: "fill", code: kernelSources["fill"]! });
+  const pipeline = device.createComputePipeline({
+    layout: "auto",
+    compute: { module, entryPoint: "main" },
+  });
+  let seed = 1;
+  const fill = (buffer: GPUBuffer, bytes: number, middle: number, scale: number) => {
+    const words = new Uint32Array(16);
+    words.set([bytes / 4, seed++ * 7919]);
+    new Float32Array(words.buffer).set([middle, scale], 2);
+    const usage = GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST;
+    const parameters = device.createBuffer({ size: 64, usage });
+    device.queue.writeBuffer(parameters, 0, words);
+    const encoder = device.createCommandEncoder();
+    const pass = encoder.beginComputePass();
+    pass.setPipeline(pipeline);
+    const entries = [parameters, buffer].map((each, binding) => ({
+      binding,
+      resource: { buffer: each },
+    }));
+    const layout = pipeline.getBindGroupLayout(0);
+    pass.setBindGroup(0, device.createBindGroup({ layout, entries }));
+    pass.dispatchWorkgroups(Math.min(4096, Math.ceil(bytes / 1024)));
+    pass.end();
+    device.queue.submit([encoder.finish()]);
+  };
+  return async (codes, scales, matrix, codeBytes, scaleBytes) => {
+    const spread = Math.sqrt((4 ** matrix.bits - 1) / 12);
+    fill(codes, codeBytes, 0, 0);
+    fill(scales, scaleBytes, (2 ** matrix.bits - 1) / 2, 1 / (spread * Math.sqrt(matrix.cols)));
+    await device.queue.onSubmittedWorkDone();
+  };
+}
