@@ -5,6 +5,7 @@ import type { PageId, SlotId } from "../../ids.ts";
 import { forwardSteps, type Step } from "../../model/forward.ts";
 import { type Plan, validatePlan } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
+import { concat } from "../arrays.ts";
 import type {
   Backend,
   BackendInfo,
@@ -118,7 +119,7 @@ export class ReferenceBackend implements Backend {
       values.set(kv.values.subarray(from, from + width), to);
     });
     const logits = this.#keptLogits.get(slot) ?? null;
-    return { rows, state: flat(state), history: flat(history), keys, values, logits };
+    return { rows, state: concat(state), history: concat(history), keys, values, logits };
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
@@ -161,14 +162,4 @@ export class ReferenceBackend implements Backend {
       }
     });
   }
-}
-
-function flat(arrays: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(arrays.reduce((sum, array) => sum + array.length, 0));
-  let at = 0;
-  for (const array of arrays) {
-    all.set(array, at);
-    at += array.length;
-  }
-  return all;
 }

@@ -1,4 +1,5 @@
 import type { Plan } from "../../model/plan.ts";
+import { writeRope } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { Arena } from "./arena.ts";
 import {
@@ -54,20 +55,4 @@ export function writePass(arena: Arena, shape: ModelShape, places: PassPlaces, p
     }
   });
   writeRope(arena.f32(places.rope, rows * shape.rotaryDim), positions, shape);
-}
-
-/** table [rows, rotaryDim]: cosines, then sines, of position · θ^(−2i / rotaryDim). */
-function writeRope(table: Float32Array, positions: Int32Array, shape: ModelShape): void {
-  const half = shape.rotaryDim / 2;
-  const frequencies = Array.from(
-    { length: half },
-    (_, i) => shape.ropeTheta ** ((-2 * i) / shape.rotaryDim),
-  );
-  positions.forEach((position, row) => {
-    const at = row * shape.rotaryDim;
-    for (let i = 0; i < half; i++) {
-      table[at + i] = Math.cos(position * frequencies[i]!);
-      table[at + half + i] = Math.sin(position * frequencies[i]!);
-    }
-  });
 }

@@ -2,6 +2,7 @@ import { type BackendError, invariant } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
 import { type Plan, validatePlan } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
+import { concat } from "../arrays.ts";
 import type {
   Backend,
   BackendInfo,
@@ -227,16 +228,6 @@ export class WasmBackend implements Backend {
       }
     });
   }
-}
-
-function concat(arrays: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(arrays.reduce((sum, array) => sum + array.length, 0));
-  let at = 0;
-  for (const array of arrays) {
-    all.set(array, at);
-    at += array.length;
-  }
-  return all;
 }
 
 function split(from: Float32Array, into: readonly Float32Array[]): void {

@@ -1,4 +1,5 @@
 import type { Plan } from "../../model/plan.ts";
+import { writeRope } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { BackendOptions } from "../backend.ts";
 
@@ -43,26 +44,7 @@ export function encodePass(plan: Plan, shape: ModelShape): Uint32Array<ArrayBuff
       words[rowSegmentsAt + firstRow + local] = index;
     }
   });
-  writeRope(words.subarray(positionsAt, positionsAt + rows), words, ropeAt, shape);
+  const table = new Float32Array(words.buffer, 4 * ropeAt, rows * shape.rotaryDim);
+  writeRope(table, words.subarray(positionsAt, positionsAt + rows), shape);
   return words;
-}
-
-function writeRope(
-  positions: Uint32Array,
-  words: Uint32Array,
-  at: number,
-  shape: ModelShape,
-): void {
-  const half = shape.rotaryDim / 2;
-  const table = new Float32Array(words.buffer, 4 * at, positions.length * shape.rotaryDim);
-  const frequencies = Array.from(
-    { length: half },
-    (_, i) => shape.ropeTheta ** ((-2 * i) / shape.rotaryDim),
-  );
-  positions.forEach((position, row) => {
-    for (let i = 0; i < half; i++) {
-      table[row * shape.rotaryDim + i] = Math.cos(position * frequencies[i]!);
-      table[row * shape.rotaryDim + half + i] = Math.sin(position * frequencies[i]!);
-    }
-  });
 }

@@ -1,6 +1,7 @@
 import { forwardSteps, type RowBuffer, type Step } from "../../model/forward.ts";
 import { type DerivedSizes, derivedSizes, type ModelShape } from "../../model/shape.ts";
 import type { Weights } from "../../weights/weights.ts";
+import { transposed } from "../arrays.ts";
 import type { BackendOptions } from "../backend.ts";
 import type { DeviceMemory } from "./device.ts";
 import { type DeviceMatrix, type Synthesise, uploadMatrix } from "./matrices.ts";
@@ -462,13 +463,4 @@ function shapeDefines(shape: ModelShape): Defines {
     KV_HEADS: shape.kvHeadCount,
     HEAD_DIM: shape.headDim,
   };
-}
-
-/** [channels, taps] → [taps, channels]. */
-function transposed(values: Float32Array, taps: number): Float32Array {
-  const channels = values.length / taps;
-  return Float32Array.from(values, (_, index) => {
-    const tap = Math.floor(index / channels);
-    return values[(index % channels) * taps + tap]!;
-  });
 }

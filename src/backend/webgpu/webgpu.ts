@@ -3,6 +3,7 @@ import type { PageId, SlotId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
 import { drawPosition, type Plan, validatePlan } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
+import { concat } from "../arrays.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
 import { type Candidates, orderCandidates } from "../candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
@@ -328,14 +329,4 @@ function bestOf(
   const words = new Uint32Array(results.buffer, results.byteOffset + 16 * draw, 4);
   if (words[2] === 0) return new NonFiniteLogitsError(position);
   return { ids: Int32Array.of(words[0]!), logits: results.slice(4 * draw + 1, 4 * draw + 2) };
-}
-
-function concat(arrays: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(arrays.reduce((sum, array) => sum + array.length, 0));
-  let at = 0;
-  for (const array of arrays) {
-    all.set(array, at);
-    at += array.length;
-  }
-  return all;
 }

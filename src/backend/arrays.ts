@@ -1,0 +1,19 @@
+/** One array behind the other. */
+export function concat(arrays: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(arrays.reduce((sum, array) => sum + array.length, 0));
+  let at = 0;
+  for (const array of arrays) {
+    all.set(array, at);
+    at += array.length;
+  }
+  return all;
+}
+
+/** Convolution weights [channels, taps] → [taps, channels]. */
+export function transposed(values: Float32Array, taps: number): Float32Array {
+  const channels = values.length / taps;
+  return Float32Array.from(values, (_, index) => {
+    const tap = Math.floor(index / channels);
+    return values[(index % channels) * taps + tap]!;
+  });
+}
