@@ -1,5 +1,5 @@
 import { NonFiniteLogitsError } from "../errors.ts";
-import type { SlotId } from "../ids.ts";
+import type { Position, SlotId } from "../ids.ts";
 import { drawPosition, type Plan } from "../model/plan.ts";
 import { type Candidates, orderCandidates } from "./candidates.ts";
 
@@ -18,12 +18,7 @@ export function drawCandidates(
     const segment = plan.segments.find((part) => draw.row < part.firstRow + part.rows)!;
     const logits = logitsOf(index);
     if (draw.keepLogits) kept.set(segment.nextSlot, logits.slice());
-    try {
-      return orderCandidates(logits, draw.candidates, drawPosition(plan, draw.row));
-    } catch (error) {
-      if (error instanceof NonFiniteLogitsError) return error;
-      throw error;
-    }
+    return orderedOrNot(logits, draw.candidates, drawPosition(plan, draw.row));
   });
 }
 
@@ -35,4 +30,18 @@ export function keepLogits(
 ): void {
   if (logits) kept.set(slot, logits);
   else kept.delete(slot);
+}
+
+/** A row's candidates, or why it has none: a row that isn't finite fails alone. */
+export function orderedOrNot(
+  row: Float32Array,
+  count: number,
+  position: Position,
+): Candidates | NonFiniteLogitsError {
+  try {
+    return orderCandidates(row, count, position);
+  } catch (error) {
+    if (error instanceof NonFiniteLogitsError) return error;
+    throw error;
+  }
 }

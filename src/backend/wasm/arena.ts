@@ -84,10 +84,6 @@ export class Arena {
     this.#tasks.length = 0;
   }
 
-  u8(at: number, length: number): Uint8Array {
-    return new Uint8Array(this.memory.buffer, at, length);
-  }
-
   i32(at: number, length: number): Int32Array {
     return new Int32Array(this.memory.buffer, at, length);
   }

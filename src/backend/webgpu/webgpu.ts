@@ -5,7 +5,8 @@ import { drawPosition, type Plan, validatePlan } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { concat } from "../arrays.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
-import { type Candidates, orderCandidates } from "../candidates.ts";
+import type { Candidates } from "../candidates.ts";
+import { orderedOrNot } from "../draw-candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
 import { DeviceMemory, type OpenDevice, openDevice } from "./device.ts";
 import { encodePass } from "./pass.ts";
@@ -246,7 +247,7 @@ export class WebgpuBackend implements Backend {
       draws: plan.draws.map((draw, index) => {
         const position = drawPosition(plan, draw.row);
         const row = wide.indexOf(index);
-        if (row >= 0) return ordered(parts[1 + row]!, draw.candidates, position);
+        if (row >= 0) return orderedOrNot(parts[1 + row]!, draw.candidates, position);
         return bestOf(best, index, position);
       }),
       taps: parts.slice(1 + wide.length),
@@ -304,19 +305,6 @@ export class WebgpuBackend implements Backend {
         }
       }
     }
-  }
-}
-
-function ordered(
-  row: Float32Array,
-  count: number,
-  position: number,
-): Candidates | NonFiniteLogitsError {
-  try {
-    return orderCandidates(row, count, position);
-  } catch (error) {
-    if (error instanceof NonFiniteLogitsError) return error;
-    throw error;
   }
 }
 
