@@ -60,8 +60,9 @@ describe("the process", () => {
 
 describe.skipIf(!hasScript())("on a terminal", () => {
   it("stops the reply at Ctrl-C, and is without colours if asked", async () => {
-    const command = `'${process.execPath}' '${main}' run --ignore-eos --threads 1`;
-    const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: undefined };
+    // Without exec, a dash that waits for the process gets the Ctrl-C too, and dies of it afterwards.
+    const command = `exec '${process.execPath}' '${main}' run --ignore-eos --threads 1`;
+    const env = { ...process.env, SHELL: "/bin/sh", NO_COLOR: "1", FORCE_COLOR: undefined };
     const child = spawn("script", ["-qec", command, "/dev/null"], { env });
     const screen = child.stdout.pipe(new Captured(false));
     let at = await screen.until("> ");
