@@ -9,7 +9,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 const icd = "/usr/share/vulkan/icd.d/lvp_icd.json";
 const sources = "/etc/apt/sources.list.d";
 
-function apt(...args: string[]): void {
+export function apt(...args: string[]): void {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   execFileSync("apt-get", args, { stdio: "ignore", env, timeout: 300_000 });
 }

@@ -8,11 +8,13 @@ const runs = [
   ["golden", "wasm", "--full"],
   ["chunks", "wasm", "--full"],
   ["rows", "wasm", "--full"],
+  ["synthetic", "wasm", "--full"],
   ["chunks", "wasm", "--activations", "int8"],
   ["rows", "wasm", "--activations", "int8"],
   ["golden", "reference", "--full"],
   ["chunks", "reference"],
   ["rows", "reference", "--full"],
+  ["synthetic", "reference"],
 ];
 
 let failed = 0;

@@ -1,9 +1,10 @@
 import type { Backend, BackendInfo } from "./backend/backend.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type BackendError, ContextLengthError, InputError } from "./errors.ts";
+import { ContextLengthError, InputError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
 import { promptChunkRows, replyTokensDefault } from "./limits.ts";
 import { ReplyText, type ReplyTextOptions } from "./reply-text.ts";
+import type { BackendCondition } from "./rounds/live-backend.ts";
 import { type LoopCounts, RoundLoop } from "./rounds/loop.ts";
 import {
   resolveSampling,
@@ -23,7 +24,10 @@ export type { ToolSpec } from "./text/tool-calls.ts";
 
 /** What an engine is made of; the entry files put it together. */
 export interface EngineParts {
+  /** The engine's own from now on. */
   readonly backend: Backend;
+  /** Opens a backend of the same sizes after the loss of one; where absent, a loss is for good. */
+  readonly openAgain?: () => Promise<Backend>;
   readonly tokenizer: Tokenizer;
   /** Null for checkpoints without one: they complete, but don't chat. */
   readonly template: ChatTemplate | null;
@@ -71,17 +75,22 @@ export interface EngineInfo {
 
 /** A loaded model on a backend. */
 export class Engine implements AsyncDisposable {
-  readonly info: EngineInfo;
   readonly #parts: EngineParts;
   readonly #loop: RoundLoop;
   readonly #clock: Clock;
 
   constructor(parts: EngineParts) {
-    const { backend, model, contextTokens, template } = parts;
+    const { backend, openAgain = null } = parts;
     this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
-    this.#loop = new RoundLoop(backend, Math.min(promptChunkRows, backend.info.rowsMax));
-    this.info = { model, contextTokens, backend: backend.info, chat: template !== null };
+    const chunkRows = Math.min(promptChunkRows, backend.info.rowsMax);
+    this.#loop = new RoundLoop(backend, chunkRows, openAgain);
+  }
+
+  /** What it is now: a backend that was lost and opened again may be another device. */
+  get info(): EngineInfo {
+    const { model, contextTokens, template } = this.#parts;
+    return { model, contextTokens, backend: this.#loop.info, chat: template !== null };
   }
 
   /** Requests that wait, and those that have a slot. */
@@ -89,9 +98,9 @@ export class Engine implements AsyncDisposable {
     return this.#loop.counts;
   }
 
-  /** Why the backend is gone and nothing can be served any more; null while it is there. */
-  get lost(): BackendError | null {
-    return this.#loop.lost;
+  /** Whether the backend is there, and what is done where it is not. */
+  get condition(): BackendCondition {
+    return this.#loop.condition;
   }
 
   /**
@@ -132,8 +141,7 @@ export class Engine implements AsyncDisposable {
 
   /** Cancels every stream, waits for their ends and gives the backend back. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#loop.close();
-    await this.#parts.backend[Symbol.asyncDispose]();
+    await this.#loop[Symbol.asyncDispose]();
   }
 
   #submit(promptIds: readonly TokenId[], request: ReplyRequest, options: ReplyTextOptions): Stream {

@@ -65,24 +65,38 @@ export class QueueFullError extends DeltafoldError {
   }
 }
 
+/** What does not fit the memory at hand, in both numbers. */
+export type MemorySentence = (needed: string, budget: string) => string;
+
+const modelSentence: MemorySentence = (needed, budget) =>
+  `The model needs ${needed}, ${budget} are free.`;
+
 /** Weights, states and caches would not fit the memory at hand. Both numbers are in the message. */
 export class MemoryError extends DeltafoldError {
-  constructor(neededBytes: number, budgetBytes: number, hint: string) {
+  constructor(
+    neededBytes: number,
+    budgetBytes: number,
+    hint: string,
+    sentence: MemorySentence = modelSentence,
+  ) {
     const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-    super(
-      "out_of_memory",
-      `The model needs ${mib(neededBytes)}, ${mib(budgetBytes)} are free. ${hint}`,
-      {
-        status: 503,
-      },
-    );
+    super("out_of_memory", `${sentence(mib(neededBytes), mib(budgetBytes))} ${hint}`, {
+      status: 503,
+    });
   }
 }
 
-/** The backend failed or was lost while work was in flight. */
+/** The backend failed while work was in flight, or could not be opened. */
 export class BackendError extends DeltafoldError {
+  constructor(message: string, cause?: unknown, code = "backend_error", status = 500) {
+    super(code, message, { status, cause });
+  }
+}
+
+/** The device is gone, and all that was on it. An engine opens another for the next request. */
+export class BackendLostError extends BackendError {
   constructor(message: string, cause?: unknown) {
-    super("backend_error", message, { status: 500, cause });
+    super(message, cause, "backend_lost", 503);
   }
 }
 

@@ -4,6 +4,8 @@
 export const pageRows = 64;
 /** Rows of all streams in a decode round. */
 export const roundRowsMax = 128;
+/** Rows of a window: a pending token and its drafts. */
+export const windowRowsMax = 16;
 /** Compute threads; more than any machine at hand has cores, and each takes memory. */
 export const threadsMax = 256;
 /** Rows of a prompt chunk unless the caller asks for fewer. */

@@ -1,50 +1,10 @@
 import { expect, test } from "vitest";
 import { NonFiniteLogitsError } from "../errors.ts";
-import { type PageId, pageId, slotId, type TokenId } from "../ids.ts";
-import { planPass, type SegmentRequest } from "../model/plan.ts";
+import { pageId, slotId } from "../ids.ts";
+import { planPass } from "../model/plan.ts";
 import { stateFingerprint } from "../state/fingerprint.ts";
-import type { Backend, BackendOptions } from "./backend.ts";
-
-/** What an implementation gives the shared suite. */
-export interface BackendUnderTest {
-  readonly name: string;
-  open(sizes: Omit<BackendOptions, "weights" | "taps">): Promise<Backend>;
-  /** Opens one whose logits are not finite after token 7 was fed; absent where that can't be made. */
-  openBroken?(sizes: Omit<BackendOptions, "weights" | "taps">): Promise<Backend>;
-}
-
-const sizes = { slots: 3, pages: 12, rowsMax: 64, drawsMax: 8 };
-const pagesOf = (slot: number): PageId[] => [0, 1, 2, 3].map((index) => pageId(slot * 4 + index));
-
-const prompt: readonly TokenId[] = Array.from({ length: 150 }, (_, i) => (i * 53 + 11) % 300);
-
-function segment(
-  slot: number,
-  start: number,
-  ids: readonly TokenId[],
-  changes: Partial<SegmentRequest> = {},
-): SegmentRequest {
-  return {
-    ids,
-    start,
-    stateSlot: slotId(slot),
-    nextSlot: slotId(slot),
-    pages: pagesOf(slot),
-    draw: "last",
-    candidates: 5,
-    keepLogits: true,
-    ...changes,
-  };
-}
-
-/** Feeds ids from position 0 in chunks; returns the state's fingerprint. */
-async function feed(backend: Backend, slot: number, ids: readonly TokenId[], chunk: number) {
-  for (let at = 0; at < ids.length; at += chunk) {
-    const plan = planPass([segment(slot, at, ids.slice(at, at + chunk))]);
-    await backend.read(backend.prefill(plan));
-  }
-  return stateFingerprint(await backend.save(slotId(slot), pagesOf(slot), ids.length));
-}
+import { type BackendUnderTest, feed, pagesOf, prompt, segment, sizes } from "./suite.cases.ts";
+import { windowCases } from "./windows.cases.ts";
 
 /** Runs in every implementation's test file. */
 export function backendCases(under: BackendUnderTest): void {
@@ -144,8 +104,14 @@ export function backendCases(under: BackendUnderTest): void {
     };
     const original = await goOn(0);
     backend.open(slotId(2));
-    backend.restore(slotId(2), pagesOf(2), snapshot);
-    expect(await backend.save(slotId(2), pagesOf(2), 70)).toEqual(snapshot);
+    // A caller's lists of pages are its own again as soon as a call returns.
+    const pages = pagesOf(2);
+    backend.restore(slotId(2), pages, snapshot);
+    pages.fill(pageId(0));
+    const again = pagesOf(2);
+    const saved = backend.save(slotId(2), again, 70);
+    again.fill(pageId(0));
+    expect(await saved).toEqual(snapshot);
     expect(await goOn(2)).toEqual(original);
   });
 
@@ -186,6 +152,8 @@ export function backendCases(under: BackendUnderTest): void {
       expect(whole.logits[at]).toBeLessThanOrEqual(whole.logits[at - 1]!);
     }
   });
+
+  windowCases(under);
 
   test(`${name}: refuses plans that alias, and handles that were read`, async () => {
     await using backend = await under.open(sizes);

@@ -1,4 +1,4 @@
-import type { BackendError, NonFiniteLogitsError } from "../errors.ts";
+import type { BackendLostError, NonFiniteLogitsError } from "../errors.ts";
 import type { PageId, SlotId } from "../ids.ts";
 import type { Plan } from "../model/plan.ts";
 import type { ModelShape } from "../model/shape.ts";
@@ -15,19 +15,32 @@ import type { Candidates } from "./candidates.ts";
  */
 export interface Backend extends AsyncDisposable {
   readonly info: BackendInfo;
-  /** Resolves when the device is gone; every later verb fails with that error. */
-  readonly lost: Promise<BackendError>;
+  /**
+   * Resolves when the device is gone. Every later pass fails with that error, `open`, `save` and
+   * `restore` may, `release` and disposal never do.
+   */
+  readonly lost: Promise<BackendLostError>;
   /** Takes a slot for a new stream: its state and history become zero. */
   open(slot: SlotId): void;
   /** Prompt rows, in the prompt arithmetic class. */
   prefill(plan: Plan): PassHandle;
   /** A decode round's windows, in the decode arithmetic class. */
   verify(plan: Plan): PassHandle;
-  /** Waits for a pass. Each handle is read once. */
+  /**
+   * Waits for a pass. Each handle is read once. Where it rejects, the pass may have been done in part:
+   * its slots must be opened again.
+   */
   read(handle: PassHandle): Promise<PassResult>;
+  /**
+   * Commits the first rows of each window of a pass, in the order of its segments: 0 to its rows. The
+   * state and history become, bit for bit, what a chain of just those rows makes of them. A window is
+   * open until then, and every pass, `save` and `restore` that uses its slot is refused; `open` and
+   * `release` drop it, and its entry here counts for nothing. A pass without open windows is refused.
+   */
+  keep(handle: PassHandle, rows: readonly number[]): void;
   /** Copies a slot's state, history and the KV rows [0, rows) in `pages` out. */
   save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot>;
-  /** Writes a snapshot into an open slot and its pages. */
+  /** Writes a snapshot into an open slot and its pages. It must not change before the next `read` or `save`. */
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void;
   /** Gives a slot back. */
   release(slot: SlotId): void;
@@ -44,8 +57,16 @@ export interface BackendOptions {
   readonly memoryBytesMax?: number;
   /** Hidden states that each pass returns (`forwardSteps`). */
   readonly taps: readonly number[];
+  /**
+   * For comparisons, on backends that can: how the scan advances a state. "copy" writes another slot's and
+   * copies it home, as a scan must that can't run in place. The bits are the same.
+   */
+  readonly gdnPath?: "inPlace" | "copy";
   readonly onProgress?: (done: number, total: number) => void;
 }
+
+/** Matmul inputs: f32; f16 with f16 weights, by a GPU's matrix unit; or int8 a weight group. */
+export type Activations = "f32" | "f16" | "int8";
 
 export interface BackendInfo {
   readonly name: string;
@@ -53,6 +74,10 @@ export interface BackendInfo {
   readonly device: string;
   /** Everything on which results may depend: arithmetic of the kernels, fused or not, activations. */
   readonly arithmetic: string;
+  /** What matmuls read. */
+  readonly activations: Activations;
+  /** Where keys and values are kept rounded to f16; else f32. */
+  readonly kv?: "f16";
   readonly shape: ModelShape;
   readonly slots: number;
   readonly pages: number;

@@ -1,6 +1,6 @@
 import { NonFiniteLogitsError } from "../errors.ts";
 import type { Position, SlotId } from "../ids.ts";
-import { drawPosition, type Plan } from "../model/plan.ts";
+import { drawPosition, type Plan, segmentOf } from "../model/plan.ts";
 import { type Candidates, orderCandidates } from "./candidates.ts";
 
 /**
@@ -12,12 +12,11 @@ export function drawCandidates(
   logitsOf: (draw: number) => Float32Array,
   kept: Map<SlotId, Float32Array>,
 ): (Candidates | NonFiniteLogitsError)[] {
-  // A state that moves on leaves the row that it kept behind.
-  for (const { nextSlot } of plan.segments) kept.delete(nextSlot);
+  // A state that moves on leaves the row that it kept behind; a window's moves at its keep.
+  for (const { nextSlot, window } of plan.segments) if (!window) kept.delete(nextSlot);
   return plan.draws.map((draw, index) => {
-    const segment = plan.segments.find((part) => draw.row < part.firstRow + part.rows)!;
     const logits = logitsOf(index);
-    if (draw.keepLogits) kept.set(segment.nextSlot, logits.slice());
+    if (draw.keepLogits) kept.set(segmentOf(plan, draw.row).nextSlot, logits.slice());
     return orderedOrNot(logits, draw.candidates, drawPosition(plan, draw.row));
   });
 }

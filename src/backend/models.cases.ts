@@ -69,6 +69,9 @@ export const modelCases: readonly (readonly [Partial<ModelShape>, Format])[] = [
   [{ convTaps: 7 }, [4, 32]],
   [{ layerTypes: ["full", "full"] }, [4, 32]],
   [{ layerTypes: ["linear"] }, [4, 32]],
+  // Inputs of so many columns are summed in slices: webgpu's f32 kernel, then its f16 one.
+  [{ intermediateSize: 4096, layerTypes: ["linear"] }, [4, 64]],
+  [{ hiddenSize: 1024, intermediateSize: 1088, layerTypes: ["linear", "full"] }, [4, 64]],
 ];
 
 /**

@@ -29,7 +29,6 @@ export function memoryFolder(files: Files): Folder {
     has: async (path) => files.has(path),
     open,
     text: async (path) => sourceText(await open(path)),
-    list: async () => [...files.keys()].sort(),
   };
 }
 

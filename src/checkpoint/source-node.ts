@@ -43,12 +43,6 @@ export async function openFolder(
         await source.close();
       }
     },
-    async list() {
-      const names = await calls.readdir(path).catch((cause) => fail(path, cause));
-      const kept: string[] = [];
-      for (const name of names) if (await isFile(join(path, name), calls)) kept.push(name);
-      return kept.sort();
-    },
   };
 }
 

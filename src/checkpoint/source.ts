@@ -1,7 +1,7 @@
 import { CheckpointError } from "../errors.ts";
 import { jsonFileBytesMax } from "../limits.ts";
 
-/** Bytes that are read by range: a file, and later an HTTP resource or a browser's file. */
+/** Bytes that are read by range: a file, or what stands at a URL. */
 export interface ByteSource {
   /** For error messages: a path or an address. */
   readonly name: string;
@@ -24,8 +24,6 @@ export interface Folder {
   open(path: string): Promise<ByteSource>;
   /** A whole file as UTF-8, up to `jsonFileBytesMax`. @throws CheckpointError */
   text(path: string): Promise<string>;
-  /** Names of the files that stand directly in the folder, sorted. */
-  list(): Promise<readonly string[]>;
 }
 
 /** Refuses a range that leaves the file, before anything is allocated for it. */

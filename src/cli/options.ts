@@ -1,7 +1,13 @@
 import { Argument, type Command, Option } from "commander";
 import { InputError } from "../errors.ts";
 import { threadsMax } from "../limits.ts";
-import { type Activations, type BackendName, embeddedModel, type OpenOptions } from "../node.ts";
+import {
+  type Activations,
+  type BackendName,
+  embeddedModel,
+  type KvType,
+  type OpenOptions,
+} from "../node.ts";
 import { samplingValue, wholeNumber } from "./values.ts";
 
 /** How a model is computed. */
@@ -10,6 +16,7 @@ export interface BackendFlags {
   readonly threads?: number;
   readonly adapter?: string;
   readonly activations: "auto" | Activations;
+  readonly kv?: KvType;
 }
 
 /** The flags of every command that serves requests. */
@@ -55,7 +62,7 @@ export function addModelOptions(command: Command): Command {
 export function addBackendOptions(command: Command): Command {
   return command
     .addOption(
-      new Option("--backend <name>", "what computes; auto is wasm (webgpu is not tuned yet)")
+      new Option("--backend <name>", "what computes; auto is wasm")
         .choices(["auto", "webgpu", "wasm", "reference"])
         .default("auto"),
     )
@@ -73,10 +80,17 @@ export function addBackendOptions(command: Command): Command {
     .addOption(
       new Option(
         "--activations <type>",
-        "what matmuls read: auto is f32; int8 (wasm) is faster and less precise",
+        "what matmuls read: f32; f16 (webgpu) and int8 (wasm) are faster and less precise; " +
+          "auto is f16 on GPUs with a matrix unit for it, else f32",
       )
-        .choices(["auto", "f32", "int8"])
+        .choices(["auto", "f32", "f16", "int8"])
         .default("auto"),
+    )
+    .addOption(
+      new Option(
+        "--kv <type>",
+        "how keys and values are stored: f32; f16 (webgpu) halves their memory, less precisely",
+      ).choices(["f32", "f16"]),
     );
 }
 
@@ -123,14 +137,21 @@ export function openOptions(flags: ModelFlags & ReplyFlags): OpenOptions {
   if ((backend === "reference" || backend === "webgpu") && cpuFlags) {
     throw new InputError(`--threads and --activations int8 are wasm's, not ${backend}'s.`);
   }
+  if (activations === "f16" && backend !== "webgpu") {
+    throw new InputError("--activations f16 goes with --backend webgpu.");
+  }
   if (flags.adapter !== undefined && backend !== "webgpu") {
     throw new InputError("--adapter chooses a GPU: it goes with --backend webgpu.");
   }
+  if (flags.kv === "f16" && backend !== "webgpu") {
+    throw new InputError("--kv f16 goes with --backend webgpu.");
+  }
   return {
     backend: backend === "auto" ? "wasm" : backend,
-    activations: activations === "auto" ? "f32" : activations,
+    ...(activations !== "auto" && { activations }),
     ...(flags.threads !== undefined && { threads: flags.threads }),
     ...(flags.adapter !== undefined && { adapter: flags.adapter }),
+    ...(flags.kv !== undefined && { kv: flags.kv }),
     ...(flags.context !== undefined && { contextTokens: flags.context }),
     thinking: flags.thinking ?? null,
     sampling: samplingOf(flags),

@@ -20,6 +20,7 @@ describe("the command line", () => {
     [["run", "--backend", "webgpu", "--threads", "2"], "are wasm's, not webgpu's"],
     [["run", "--backend", "reference", "--threads", "2"], "are wasm's, not reference's"],
     [["run", "--adapter", "llvmpipe"], "--adapter chooses a GPU: it goes with --backend webgpu."],
+    [["run", "--kv", "f16"], "--kv f16 goes with --backend webgpu."],
     [["run", "--ids", "[1]", "-p", "x"], "cannot be used with option '-p, --prompt <text>'"],
     [["run", "nano", "more"], "deltafold: too many arguments for 'run'"],
     [["run", "-p", ""], "deltafold: The prompt of -p is empty."],

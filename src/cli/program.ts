@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { benchCommand } from "./bench/command.ts";
 import { convertCommand } from "./convert/command.ts";
+import { doctorCommand } from "./doctor/command.ts";
 import { exitCodeOf } from "./exit.ts";
 import { gateCommand } from "./gate/command.ts";
 import type { CliIo } from "./io.ts";
@@ -50,6 +51,7 @@ function createProgram(io: CliIo): Command {
     showCommand(io),
     convertCommand(io),
     gateCommand(io),
+    doctorCommand(io),
     benchCommand(io),
   ];
   for (const command of commands) program.addCommand(command.copyInheritedSettings(program));

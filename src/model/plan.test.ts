@@ -40,6 +40,15 @@ test("accepts moves and forks that nothing else touches", () => {
   validatePlan(planPass([request(0, { nextSlot: slotId(3) }), request(1)]), limits);
 });
 
+test("accepts windows beside chains, at most 16 rows of them", () => {
+  const ids = new Array<number>(16).fill(1);
+  const window = request(0, { ids, start: 50, window: true, draw: "all" });
+  const limits = { rowsMax: 32, drawsMax: 32, slots: 4, pages: 16, vocabSize: 100 };
+  const plan = planPass([request(1), window]);
+  validatePlan(plan, limits);
+  expect(plan.segments.map((segment) => segment.window)).toEqual([false, true]);
+});
+
 const refused: readonly (readonly [string, Plan, RegExp])[] = [
   ["no rows", { ids: [], segments: [], draws: [] }, /0 rows/],
   ["too many rows", planPass([request(0, { ids: new Array(129).fill(1) })]), /129 rows/],
@@ -59,6 +68,17 @@ const refused: readonly (readonly [string, Plan, RegExp])[] = [
   ["a missing page", withSegment({ pages: [pageId(0)] }), /1 pages/],
   ["a page twice", withSegment({ pages: [pageId(0), pageId(0)] }), /twice/],
   ["a page that isn't there", withSegment({ pages: [pageId(0), pageId(16)] }), /page 16/],
+  [
+    "a window of 17 rows",
+    planPass([request(0, { ids: new Array(17).fill(1), start: 0, window: true })]),
+    /window of 17 rows/,
+  ],
+  ["a window that moves", withSegment({ window: true, nextSlot: slotId(3) }), /moves slot 0 to 3/],
+  [
+    "a window's row that keeps its logits",
+    planPass([request(0, { window: true, keepLogits: true })]),
+    /window's row 2 that keeps its logits/,
+  ],
   ["a slot written twice", withSegment({ nextSlot: slotId(1) }), /slot 1 is written twice/],
   [
     "a slot written and read by another",

@@ -1,6 +1,6 @@
 import { invariant } from "../errors.ts";
 import type { PageId, Position, SlotId, TokenId } from "../ids.ts";
-import { pageRows } from "../limits.ts";
+import { pageRows, windowRowsMax } from "../limits.ts";
 
 /** Consecutive rows of one stream in a pass. */
 export interface Segment {
@@ -14,6 +14,12 @@ export interface Segment {
   readonly nextSlot: SlotId;
   /** KV pages of positions [0, start + rows), 64 a page. */
   readonly pages: readonly PageId[];
+  /**
+   * False: a chain, whose every row is committed. True: the rows are scanned without storing state or
+   * conv history, and `Backend.keep` commits the first of them. KV rows are written either way; those
+   * that are not kept are overwritten by the rows that take their positions.
+   */
+  readonly window: boolean;
 }
 
 /** A row whose logits are wanted, as its `candidates` best (1: greedy; 0: the whole row). */
@@ -25,8 +31,8 @@ export interface Draw {
 }
 
 /**
- * The validated description of one chain pass: every row's parent is the row before it in its
- * segment, and every row is committed.
+ * The validated description of one pass: every row's parent is the row before it in its segment.
+ * Chains and windows may share a pass.
  */
 export interface Plan {
   /** [rows]. */
@@ -55,11 +61,17 @@ export interface SegmentRequest {
   readonly draw: "none" | "last" | "all";
   readonly candidates: number;
   readonly keepLogits?: boolean;
+  readonly window?: boolean;
+}
+
+/** The segment that holds a row of the pass. */
+export function segmentOf(plan: Plan, row: number): Segment {
+  return plan.segments.find((part) => row < part.firstRow + part.rows)!;
 }
 
 /** The position that a row's drawn token will have: one past the row's own. */
 export function drawPosition(plan: Plan, row: number): Position {
-  const segment = plan.segments.find((part) => row < part.firstRow + part.rows)!;
+  const segment = segmentOf(plan, row);
   return segment.start + row - segment.firstRow + 1;
 }
 
@@ -71,9 +83,9 @@ export function planPass(requests: readonly SegmentRequest[]): Plan {
   for (const request of requests) {
     const firstRow = ids.length;
     const rows = request.ids.length;
-    const { start, stateSlot, nextSlot } = request;
+    const { start, stateSlot, nextSlot, window = false } = request;
     const pages = request.pages.slice(0, Math.ceil((start + rows) / pageRows));
-    segments.push({ firstRow, rows, start, stateSlot, nextSlot, pages });
+    segments.push({ firstRow, rows, start, stateSlot, nextSlot, pages, window });
     const firstDraw = { none: rows, last: rows - 1, all: 0 }[request.draw];
     for (let row = firstDraw; row < rows; row++) {
       const keepLogits = (request.keepLogits ?? false) && row === rows - 1;
@@ -115,6 +127,11 @@ function validateSegment(segment: Segment, limits: PlanLimits): void {
   for (const slot of [segment.stateSlot, segment.nextSlot]) {
     invariant(slot >= 0 && slot < limits.slots, `slot ${slot} of ${limits.slots}`);
   }
+  if (segment.window) {
+    const { rows, stateSlot, nextSlot } = segment;
+    invariant(rows <= windowRowsMax, `a window of ${rows} rows (at most ${windowRowsMax})`);
+    invariant(stateSlot === nextSlot, `a window that moves slot ${stateSlot} to ${nextSlot}`);
+  }
   const pages = Math.ceil((segment.start + segment.rows) / pageRows);
   invariant(segment.pages.length === pages, `${segment.pages.length} pages where ${pages} hold`);
   invariant(new Set(segment.pages).size === pages, "a segment that names a page twice");
@@ -147,6 +164,7 @@ function validatePages(segments: readonly Segment[]): void {
   });
 }
 
+/** No window keeps logits: which of its rows is the last is not known before `keep`. */
 function validateDraws(plan: Plan, limits: PlanLimits): void {
   invariant(plan.draws.length <= limits.drawsMax, `${plan.draws.length} draws in a pass`);
   let last = -1;
@@ -154,6 +172,10 @@ function validateDraws(plan: Plan, limits: PlanLimits): void {
     invariant(draw.row > last && draw.row < plan.ids.length, `draw of row ${draw.row}`);
     const whole = Number.isInteger(draw.candidates) && draw.candidates >= 0;
     invariant(whole, `${draw.candidates} candidates`);
+    invariant(
+      !draw.keepLogits || !segmentOf(plan, draw.row).window,
+      `a window's row ${draw.row} that keeps its logits`,
+    );
     last = draw.row;
   }
 }

@@ -202,23 +202,11 @@ test("a listener that throws ends its own stream, and the others never notice", 
   expect(loop.free).toEqual({ slots: 2, pages: 40 });
 });
 
-test("a lost device fails what runs and refuses what comes", async () => {
-  const backend = fake();
-  const loop = new RoundLoop(backend, 128);
-  const run = start(loop, { maxTokens: 500 }, (current) => {
-    if (current.ids.length === 2) backend.lose();
-    return false;
-  });
-  const { reason, error } = await run.outcome;
-  expect([reason, error!.code]).toEqual(["error", "backend_error"]);
-  expect(() => start(loop)).toThrow(/lost/);
-});
-
 test("the queue is bounded", async () => {
   const loop = new RoundLoop(fake(), 128);
   const runs = Array.from({ length: 1 + queueRequestsMax }, () => start(loop));
   expect(() => start(loop)).toThrow(/already waiting/);
-  await loop.close();
+  await loop[Symbol.asyncDispose]();
   for (const run of runs) expect((await run.outcome).reason).toBe("cancelled");
   expect(loop.free.slots).toBe(1);
   expect(() => start(loop)).toThrow(/closed/);

@@ -1,6 +1,12 @@
-import type { Backend, PassHandle } from "../backend/backend.ts";
+import type { Backend, BackendInfo, PassHandle } from "../backend/backend.ts";
 import type { Candidates } from "../backend/candidates.ts";
-import { BackendError, DeltafoldError, invariant, QueueFullError } from "../errors.ts";
+import {
+  BackendError,
+  type BackendLostError,
+  DeltafoldError,
+  invariant,
+  QueueFullError,
+} from "../errors.ts";
 import { streamId } from "../ids.ts";
 import { queueRequestsMax, roundRowsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
@@ -9,6 +15,7 @@ import { candidatesNeeded } from "../sampling/params.ts";
 import { stateFingerprint } from "../state/fingerprint.ts";
 import { PagePool, PageTable } from "../state/kv-pages.ts";
 import { SlotPool } from "../state/slots.ts";
+import { type BackendCondition, LiveBackend } from "./live-backend.ts";
 import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
 import { schedule } from "./schedule.ts";
 
@@ -21,30 +28,35 @@ export interface LoopCounts {
 /**
  * Serves all streams of one backend, a round at a time, for as long as there are any. A stream's
  * tokens depend on its own request alone: the schedule decides when rows are computed, never what
- * they hold.
+ * they hold. Where the backend is lost, the streams that it held end, those that wait go on waiting,
+ * and it is opened again for them or for whoever comes next.
  */
-export class RoundLoop {
-  readonly #backend: Backend;
+export class RoundLoop implements AsyncDisposable {
+  readonly #live: LiveBackend;
   readonly #chunkRows: number;
   readonly #slots: SlotPool;
   readonly #pages: PagePool;
   readonly #streams: LiveStream[] = [];
   #running: Promise<void> | null = null;
   #nextId = 0;
-  #lost: BackendError | null = null;
   #closed = false;
 
-  /** @param chunkRows rows of a prompt chunk; results don't depend on it. */
-  constructor(backend: Backend, chunkRows: number) {
+  /**
+   * @param backend the loop's own from now on
+   * @param chunkRows rows of a prompt chunk; results don't depend on it
+   * @param openAgain opens a backend of the same sizes after a loss; null where that can't be
+   */
+  constructor(
+    backend: Backend,
+    chunkRows: number,
+    openAgain: (() => Promise<Backend>) | null = null,
+  ) {
     invariant(chunkRows > 0 && chunkRows <= backend.info.rowsMax, `prompt chunks of ${chunkRows}`);
     invariant(backend.info.slots <= roundRowsMax, `${backend.info.slots} slots in one round`);
-    this.#backend = backend;
+    this.#live = new LiveBackend(backend, openAgain);
     this.#chunkRows = chunkRows;
     this.#slots = new SlotPool(backend.info.slots);
     this.#pages = new PagePool(backend.info.pages);
-    void backend.lost.then((error) => {
-      this.#lost = error;
-    });
   }
 
   get counts(): LoopCounts {
@@ -52,9 +64,14 @@ export class RoundLoop {
     return { waiting, running: this.#streams.length - waiting };
   }
 
-  /** Why the device is gone; null while it is there. */
-  get lost(): BackendError | null {
-    return this.#lost;
+  /** What the backend at hand is. */
+  get info(): BackendInfo {
+    return this.#live.current.info;
+  }
+
+  /** Whether the backend is there, and what is done where it is not. */
+  get condition(): BackendCondition {
+    return this.#live.condition;
   }
 
   /** Slots and pages that nobody holds; all of them when no stream is there. */
@@ -64,10 +81,11 @@ export class RoundLoop {
 
   /**
    * Queues a request. The returned function cancels it before its next round.
-   * @throws QueueFullError; BackendError where the device is lost or the loop closed
+   * @throws QueueFullError; BackendError where the loop is closed, or the device lost for good
    */
   submit(request: RoundRequest, sink: RoundSink): () => void {
-    if (this.#lost) throw this.#lost;
+    const { lost, recoverable } = this.#live;
+    if (lost && !recoverable) throw lost;
     if (this.#closed) throw new BackendError("The engine is closed.");
     // Those that a free slot awaits are not queued.
     const waiting = this.counts.waiting - this.#slots.freeCount;
@@ -81,11 +99,12 @@ export class RoundLoop {
     };
   }
 
-  /** Cancels every stream, takes no more, and returns when the last has ended. */
-  async close(): Promise<void> {
+  /** Cancels every stream, takes no more, waits for the last to end, and gives the backend back. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     for (const stream of this.#streams) stream.cancelled = true;
     await this.#running;
+    await this.#live[Symbol.asyncDispose]();
   }
 
   async #run(): Promise<void> {
@@ -99,24 +118,54 @@ export class RoundLoop {
   }
 
   async #round(): Promise<void> {
+    const { lost } = this.#live;
+    if (lost && !(await this.#recover(lost))) return;
     const { cancelled, admitted, filling, decoding } = schedule(
       this.#streams,
       this.#slots.freeCount,
     );
     for (const stream of cancelled) await this.#finish(stream, "cancelled");
-    for (const stream of admitted) this.#admit(stream);
+    for (const stream of admitted) await this.#admit(stream);
     const passes: Promise<void>[] = [];
-    if (filling) passes.push(this.#fill(filling));
+    if (filling?.phase === "filling") passes.push(this.#fill(filling));
     if (decoding.length > 0) passes.push(this.#decode(decoding));
     await Promise.all(passes);
   }
 
-  #admit(stream: LiveStream): void {
+  /**
+   * Ends what the lost backend held, and opens it again where anybody waits for it.
+   * @returns whether there is a backend now
+   */
+  async #recover(lost: BackendLostError): Promise<boolean> {
+    await this.#endAll((stream) => stream.slot !== null || stream.cancelled, lost);
+    if (this.#streams.length === 0) return false;
+    try {
+      await this.#live.reopen();
+      return true;
+    } catch (cause) {
+      // Whoever came while it was tried is told too; the next request tries again.
+      await this.#endAll(() => true, this.#failure(cause));
+      return false;
+    }
+  }
+
+  async #endAll(which: (stream: LiveStream) => boolean, error: DeltafoldError): Promise<void> {
+    for (const stream of this.#streams.filter(which)) {
+      if (stream.cancelled) await this.#finish(stream, "cancelled");
+      else await this.#finish(stream, "error", error);
+    }
+  }
+
+  async #admit(stream: LiveStream): Promise<void> {
     stream.slot = this.#slots.take();
     invariant(stream.slot !== null, "admitted without a slot");
     stream.pages = new PageTable(this.#pages);
     stream.phase = "filling";
-    this.#backend.open(stream.slot);
+    try {
+      this.#live.current.open(stream.slot);
+    } catch (cause) {
+      await this.#finish(stream, "error", this.#failure(cause));
+    }
   }
 
   /** One chunk of a prompt; its last row draws the reply's first token. */
@@ -127,7 +176,7 @@ export class RoundLoop {
     const last = stream.promptLeft === rows;
     await this.#pass(
       [stream],
-      (segments) => this.#backend.prefill(planPass(segments)),
+      (segments) => this.#live.current.prefill(planPass(segments)),
       [ids],
       last,
     );
@@ -138,7 +187,12 @@ export class RoundLoop {
   /** One row for every decoding stream: its pending token. */
   async #decode(streams: readonly LiveStream[]): Promise<void> {
     const ids = streams.map((stream) => [stream.pending]);
-    await this.#pass(streams, (segments) => this.#backend.verify(planPass(segments)), ids, true);
+    await this.#pass(
+      streams,
+      (segments) => this.#live.current.verify(planPass(segments)),
+      ids,
+      true,
+    );
   }
 
   /** Runs a pass over the streams' rows and delivers what was drawn. */
@@ -150,13 +204,14 @@ export class RoundLoop {
   ): Promise<void> {
     try {
       const segments = streams.map((stream, index) => this.#segment(stream, ids[index]!, draw));
-      const { draws } = await this.#backend.read(give(segments));
+      const { draws } = await this.#live.current.read(give(segments));
       for (const [index, stream] of streams.entries()) {
         stream.rows += ids[index]!.length;
         if (draw) await this.#deliver(stream, draws[index]!);
       }
     } catch (cause) {
-      for (const stream of streams) await this.#finish(stream, "error", failure(cause));
+      const error = this.#failure(cause);
+      for (const stream of streams) await this.#finish(stream, "error", error);
     }
   }
 
@@ -183,7 +238,7 @@ export class RoundLoop {
       if (candidates instanceof DeltafoldError) throw candidates;
       await this.#draw(stream, candidates);
     } catch (cause) {
-      await this.#finish(stream, "error", failure(cause));
+      await this.#finish(stream, "error", this.#failure(cause));
     }
   }
 
@@ -209,7 +264,8 @@ export class RoundLoop {
     stream.phase = "done";
     this.#streams.splice(this.#streams.indexOf(stream), 1);
     if (stream.slot !== null) {
-      this.#backend.release(stream.slot);
+      // A lost backend may never have opened it, and what it held is gone.
+      if (!this.#live.lost) this.#live.current.release(stream.slot);
       this.#slots.give(stream.slot);
       stream.pages!.release();
     }
@@ -222,12 +278,14 @@ export class RoundLoop {
 
   async #fingerprint(stream: LiveStream): Promise<string> {
     const { slot, pages, rows } = stream;
-    return stateFingerprint(await this.#backend.save(slot!, pages!.pages, rows));
+    return stateFingerprint(await this.#live.current.save(slot!, pages!.pages, rows));
   }
-}
 
-function failure(cause: unknown): DeltafoldError {
-  if (cause instanceof DeltafoldError) return cause;
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return new BackendError(`The pass failed: ${message}`, cause);
+  /** What to tell the streams that ended by `cause`. */
+  #failure(cause: unknown): DeltafoldError {
+    this.#live.note(cause);
+    if (cause instanceof DeltafoldError) return cause;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    return new BackendError(`The pass failed: ${message}`, cause);
+  }
 }

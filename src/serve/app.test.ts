@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import type { Backend } from "../backend/backend.ts";
+import { nextTask } from "../clock.ts";
 import { BackendError } from "../errors.ts";
 import { queueRequestsMax } from "../limits.ts";
 import { createApp } from "./app.ts";
@@ -7,7 +9,43 @@ import { chatPath, eventsOf, hello, post, replyTo, textPath } from "./http.cases
 
 const endless = { prompt: "x", max_tokens: 4000, ignore_eos: true };
 
-test("health says so when the device is lost", async () => {
+test("health tells how it stands with the device, in every phase", async () => {
+  const openings: PromiseWithResolvers<Backend>[] = [];
+  const openAgain = () => {
+    openings.push(Promise.withResolvers<Backend>());
+    return openings.at(-1)!.promise;
+  };
+  const { app, backend, reported } = testServer({ openAgain });
+  const health = async () => {
+    const reply = await app.request("/health");
+    const { status, reason } = await reply.json();
+    return [reply.status, status, reason];
+  };
+  const short = { prompt: "x", max_tokens: 2 };
+  expect(await health()).toEqual([200, "ok", undefined]);
+  backend.lose();
+  await backend.lost;
+  // The next request opens another, so there is no reason to send none.
+  expect(await health()).toEqual([200, "lost", "the fake device was lost"]);
+  let asked = post(app, textPath, short);
+  while (openings.length < 1) await nextTask();
+  expect(await health()).toEqual([503, "reopening", "the fake device was lost"]);
+  openings[0]!.reject(new Error("no adapter"));
+  const both = "the fake device was lost. It could not be opened again: no adapter";
+  expect((await asked).status).toBe(503);
+  expect(await (await asked).json()).toMatchObject({
+    error: { code: "backend_lost", message: both },
+  });
+  expect(await health()).toEqual([503, "lost", both]);
+  expect(reported).toHaveLength(1);
+  asked = post(app, textPath, short);
+  while (openings.length < 2) await nextTask();
+  openings[1]!.resolve(testServer().backend);
+  expect((await asked).status).toBe(200);
+  expect(await health()).toEqual([200, "ok", undefined]);
+});
+
+test("health says so when the device is lost for good", async () => {
   const server = testServer();
   server.backend.lose();
   await server.backend.lost;

@@ -34,7 +34,9 @@ export function createApp(options: AppOptions): Hono {
 
 function addModels(app: Hono, engine: Engine, created: number): void {
   const card = modelCard(engine.info, created);
-  app.get("/health", (context) => context.json(health(engine), engine.lost ? 503 : 200));
+  app.get("/health", (context) => {
+    return context.json(health(engine), engine.condition.serving ? 200 : 503);
+  });
   app.get("/v1/models", (context) => context.json({ object: "list", data: [card] }));
   app.get("/v1/models/:id", (context) => {
     const id = context.req.param("id");

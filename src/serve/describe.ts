@@ -3,10 +3,11 @@ import type { Engine, EngineInfo } from "../engine.ts";
 
 export function health(engine: Engine): object {
   const { model, contextTokens, backend } = engine.info;
+  const { status, error } = engine.condition;
   const { weightBytes, stateBytes, kvBytes, workspaceBytes } = backend.memory;
   return {
-    status: engine.lost ? "lost" : "ok",
-    ...(engine.lost && { reason: engine.lost.message }),
+    status,
+    ...(error && { reason: error.message }),
     model,
     context_length: contextTokens,
     backend: { name: backend.name, device: backend.device, arithmetic: backend.arithmetic },

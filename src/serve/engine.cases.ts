@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Hono } from "hono";
-import type { PassHandle, PassResult } from "../backend/backend.ts";
+import type { Backend, PassHandle, PassResult } from "../backend/backend.ts";
 import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
 import { readConfig } from "../checkpoint/config.ts";
 import { openFolder } from "../checkpoint/source-node.ts";
@@ -41,16 +41,19 @@ export interface TestServer {
 export interface TestOptions extends Partial<FakeOptions> {
   readonly contextTokens?: number;
   readonly chat?: boolean;
+  /** Opens another backend after the first was lost. */
+  readonly openAgain?: () => Promise<Backend>;
 }
 
 /** A server over the fake backend, with the tokenizer and the template of nano. */
 export function testServer(options: TestOptions = {}): TestServer {
-  const { contextTokens = 4096, slots = 2, chat = true, ...fake } = options;
+  const { contextTokens = 4096, slots = 2, chat = true, openAgain, ...fake } = options;
   const pages = slots * Math.ceil(contextTokens / pageRows);
   const sizes = { shape: config.shape, slots, pages, rowsMax: 512, drawsMax: 64 };
   const backend = new YieldingFake({ ...sizes, ...fake });
   const engine = new Engine({
     backend,
+    ...(openAgain && { openAgain }),
     tokenizer,
     template: chat ? template : null,
     model: "nano",

@@ -1,4 +1,4 @@
-import { DeltafoldError } from "../errors.ts";
+import { BackendLostError, DeltafoldError } from "../errors.ts";
 
 /** OpenAI's error object. */
 export interface ErrorBody {
@@ -35,7 +35,7 @@ export function shownError(cause: unknown, report: Report): DeltafoldError {
     cause instanceof DeltafoldError
       ? cause
       : new DeltafoldError("internal_error", "The server failed on this request.", { cause });
-  if (error.status === 500) report(cause);
+  if (error.status === 500 || error instanceof BackendLostError) report(cause);
   return error;
 }
 

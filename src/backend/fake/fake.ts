@@ -1,10 +1,11 @@
-import { BackendError, invariant } from "../../errors.ts";
+import { BackendLostError, invariant } from "../../errors.ts";
 import type { PageId, SlotId, TokenId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
 import { type Plan, type Segment, validatePlan } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
 import { drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { OpenWindows } from "../windows.ts";
 import { mix } from "./mix.ts";
 
 export interface FakeOptions {
@@ -28,7 +29,7 @@ export interface FakeOptions {
  */
 export class FakeBackend implements Backend {
   readonly info: BackendInfo;
-  readonly lost: Promise<BackendError>;
+  readonly lost: Promise<BackendLostError>;
   /** Slots that are open and not released: zero at the end of a test. */
   readonly openSlots: Set<SlotId> = new Set();
   readonly #options: FakeOptions;
@@ -36,9 +37,12 @@ export class FakeBackend implements Backend {
   /** [page, row]: a hash of the token and position written there. */
   readonly #pages: Uint32Array;
   readonly #kept = new Map<SlotId, Float32Array>();
+  readonly #windows = new OpenWindows();
+  /** Ids of each slot's latest window. */
+  readonly #windowIds = new Map<SlotId, readonly TokenId[]>();
   readonly #results = new Map<PassHandle, PassResult | Error>();
-  readonly #loseDevice: (error: BackendError) => void;
-  #lostError: BackendError | null = null;
+  readonly #loseDevice: (error: BackendLostError) => void;
+  #lostError: BackendLostError | null = null;
   #passes = 0;
 
   constructor(options: FakeOptions) {
@@ -46,13 +50,14 @@ export class FakeBackend implements Backend {
     this.#options = options;
     this.#states = new Uint32Array(slots);
     this.#pages = new Uint32Array(pages * pageRows);
-    const { promise, resolve } = Promise.withResolvers<BackendError>();
+    const { promise, resolve } = Promise.withResolvers<BackendLostError>();
     this.lost = promise;
     this.#loseDevice = resolve;
     this.info = {
       name: "fake",
       device: "none",
       arithmetic: "hashes",
+      activations: "f32",
       shape,
       slots,
       pages,
@@ -67,17 +72,19 @@ export class FakeBackend implements Backend {
     };
   }
 
-  /** From now on every pass fails, as if the device were gone. */
+  /** From now on every verb but `release` fails, as if the device were gone. */
   lose(): void {
-    this.#lostError = new BackendError("the fake device was lost");
+    this.#lostError ??= new BackendLostError("the fake device was lost");
     this.#loseDevice(this.#lostError);
   }
 
   open(slot: SlotId): void {
+    this.#check();
     invariant(!this.openSlots.has(slot), `slot ${slot} is open already`);
     this.openSlots.add(slot);
     this.#states[slot] = 0;
     this.#kept.delete(slot);
+    this.#windows.drop(slot);
   }
 
   prefill(plan: Plan): PassHandle {
@@ -86,20 +93,35 @@ export class FakeBackend implements Backend {
 
   verify(plan: Plan): PassHandle {
     validatePlan(plan, { ...this.info, vocabSize: this.#options.shape.vocabSize });
-    const handle = ++this.#passes as PassHandle;
+    const handle = (this.#passes + 1) as PassHandle;
+    this.#windows.begin(handle, plan);
+    this.#passes = handle;
     this.#results.set(handle, this.#run(plan));
     return handle;
+  }
+
+  keep(handle: PassHandle, rows: readonly number[]): void {
+    this.#check();
+    for (const { slot, rows: count } of this.#windows.close(handle, rows)) {
+      const ids = this.#windowIds.get(slot);
+      invariant(ids !== undefined, `a keep of pass ${handle}, which failed`);
+      this.#states[slot] = ids.slice(0, count).reduce(mix, this.#states[slot]!);
+      this.#kept.delete(slot);
+    }
   }
 
   async read(handle: PassHandle): Promise<PassResult> {
     const result = this.#results.get(handle);
     invariant(result !== undefined, `pass ${handle} was never given or was read before`);
     this.#results.delete(handle);
+    this.#check();
     if (result instanceof Error) throw result;
     return result;
   }
 
   async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+    this.#check();
+    this.#windows.refuse(slot);
     const keys = Float32Array.from({ length: rows }, (_, row) => this.#kv(pages, row));
     const state = Float32Array.of(this.#states[slot]! >>> 8, this.#states[slot]! & 0xff);
     const logits = this.#kept.get(slot) ?? null;
@@ -107,6 +129,8 @@ export class FakeBackend implements Backend {
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    this.#check();
+    this.#windows.refuse(slot);
     keepLogits(this.#kept, slot, snapshot.logits);
     this.#states[slot] = snapshot.state[0]! * 256 + snapshot.state[1]!;
     snapshot.keys.forEach((value, row) => {
@@ -117,15 +141,21 @@ export class FakeBackend implements Backend {
   release(slot: SlotId): void {
     invariant(this.openSlots.delete(slot), `slot ${slot} was released twice`);
     this.#kept.delete(slot);
+    this.#windows.drop(slot);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#results.clear();
   }
 
+  #check(): void {
+    if (this.#lostError) throw this.#lostError;
+  }
+
   #run(plan: Plan): PassResult | Error {
     try {
-      if (this.#lostError) throw this.#lostError;
+      this.#check();
+      for (const { stateSlot } of plan.segments) this.#windowIds.delete(stateSlot);
       this.#options.fault?.(this.#passes, plan);
       const histories = plan.segments.flatMap((segment) => this.#advance(plan, segment));
       this.#options.onPass?.(plan.ids.length);
@@ -138,12 +168,12 @@ export class FakeBackend implements Backend {
 
   /** Feeds a segment's rows; returns each row's hash over the state and all the KV it sees. */
   #advance(plan: Plan, segment: Segment): number[] {
-    const { stateSlot, nextSlot, pages, start } = segment;
+    const { stateSlot, nextSlot, pages, start, firstRow, rows, window } = segment;
     invariant(this.openSlots.has(nextSlot), `slot ${nextSlot} is not open`);
     let state = this.#states[stateSlot]!;
     const histories: number[] = [];
-    for (let local = 0; local < segment.rows; local++) {
-      const id: TokenId = plan.ids[segment.firstRow + local]!;
+    const ids: readonly TokenId[] = plan.ids.slice(firstRow, firstRow + rows);
+    for (const [local, id] of ids.entries()) {
       const position = start + local;
       state = mix(state, id);
       // 24 bits, so that a snapshot's float holds it exactly.
@@ -152,7 +182,8 @@ export class FakeBackend implements Backend {
       for (let row = 0; row <= position; row++) history = mix(history, this.#kv(pages, row));
       histories.push(history);
     }
-    this.#states[nextSlot] = state;
+    if (window) this.#windowIds.set(nextSlot, ids);
+    else this.#states[nextSlot] = state;
     return histories;
   }
 

@@ -1,7 +1,9 @@
+import type { SlotId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
 import { bufferWidths, type RowBuffer, type Step } from "../../model/forward.ts";
 import type { Plan, Segment } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
+import { concat } from "../arrays.ts";
 import { attendRow, type KvPages, placeRow } from "./attention.ts";
 import { advance, convolve, gatesOf } from "./delta.ts";
 import type { ReferenceTensors } from "./load.ts";
@@ -14,6 +16,16 @@ export interface SlotState {
   readonly history: Float32Array[];
 }
 
+/** The rows of a window in one linear layer, as `advance` takes them, and their raw qkv. */
+interface LoggedLayer {
+  readonly conv: readonly Float32Array[];
+  readonly gates: readonly Float32Array[];
+  readonly qkv: readonly Float32Array[];
+}
+
+/** One entry a linear layer. */
+export type WindowLog = LoggedLayer[];
+
 /** Executes the steps of one pass, row by row and in the order of the equations. */
 export class ReferencePass {
   readonly #shape: ModelShape;
@@ -23,6 +35,8 @@ export class ReferencePass {
   readonly #plan: Plan;
   readonly #buffers = new Map<RowBuffer, Float32Array[]>();
   readonly taps: Float32Array[] = [];
+  /** What the keep of each window needs. */
+  readonly windows: Map<SlotId, WindowLog> = new Map();
 
   constructor(
     shape: ModelShape,
@@ -134,28 +148,31 @@ export class ReferencePass {
   }
 
   #scan(layer: number): void {
-    const depth = this.#shape.convTaps - 1;
     for (const segment of this.#plan.segments) {
-      const from = this.#slots[segment.stateSlot]!;
-      const to = this.#slots[segment.nextSlot]!;
-      if (from !== to) to.state[layer]!.set(from.state[layer]!);
-      for (let row = segment.firstRow; row < segment.firstRow + segment.rows; row++) {
-        const gates = this.rows("gates")[row]!;
-        const out = this.rows("delta")[row]!;
-        advance(this.#shape, this.rows("conv")[row]!, gates, to.state[layer]!, out);
+      const { firstRow, rows, stateSlot, nextSlot } = segment;
+      const rowsOf = (name: RowBuffer) => this.rows(name).slice(firstRow, firstRow + rows);
+      const logged = { conv: rowsOf("conv"), gates: rowsOf("gates"), qkv: rowsOf("qkv") };
+      const from = this.#slots[stateSlot]!;
+      const state = from.state[layer]!.slice();
+      rowsOf("delta").forEach((out, local) => {
+        advance(this.#shape, logged.conv[local]!, logged.gates[local]!, state, out);
+      });
+      if (segment.window) {
+        this.#log(segment.stateSlot, layer, logged);
+        continue;
       }
-      const next = to.history[layer]!;
-      const width = next.length / Math.max(depth, 1);
-      const rows = Array.from({ length: depth }, (_, j) => {
-        const local = segment.rows - depth + j;
-        return local >= 0
-          ? this.rows("qkv")[segment.firstRow + local]!
-          : historyRow(from.history[layer]!, depth, local + depth).slice();
-      });
-      rows.forEach((row, j) => {
-        next.set(row, j * width);
-      });
+      const to = this.#slots[nextSlot]!;
+      to.state[layer]!.set(state);
+      publish(from.history[layer]!, logged.qkv, to.history[layer]!);
     }
+  }
+
+  /** The row buffers are used again by the next layer. */
+  #log(slot: SlotId, layer: number, { conv, gates, qkv }: LoggedLayer): void {
+    const copies = (rows: readonly Float32Array[]) => rows.map((row) => row.slice());
+    const log = this.windows.get(slot) ?? [];
+    log[layer] = { conv: copies(conv), gates: copies(gates), qkv: copies(qkv) };
+    this.windows.set(slot, log);
   }
 
   #gatedNorm(weightName: string): void {
@@ -219,18 +236,27 @@ export class ReferencePass {
   }
 }
 
+/** Commits the first `rows` rows of a window: the same steps on the slot's own state. */
+export function commit(shape: ModelShape, slot: SlotState, log: WindowLog, rows: number): void {
+  const unused = new Float32Array(shape.linearValueHeads * shape.linearValueDim);
+  log.forEach(({ conv, gates, qkv }, layer) => {
+    for (let row = 0; row < rows; row++) {
+      advance(shape, conv[row]!, gates[row]!, slot.state[layer]!, unused);
+    }
+    publish(slot.history[layer]!, qkv.slice(0, rows), slot.history[layer]!);
+  });
+}
+
+/** The last taps − 1 raw rows of (old history, rows), oldest first; `to` may be `history`. */
+function publish(history: Float32Array, rows: readonly Float32Array[], to: Float32Array): void {
+  const width = rows[0]!.length;
+  const all = concat([history, ...rows.slice(-Math.max(1, history.length / width))]);
+  to.set(all.subarray(all.length - to.length));
+}
+
 function historyRow(history: Float32Array, depth: number, index: number): Float32Array {
   const width = history.length / depth;
   return history.subarray(index * width, (index + 1) * width);
-}
-
-function concat(rows: readonly Float32Array[]): Float32Array {
-  const width = rows[0]!.length;
-  const all = new Float32Array(rows.length * width);
-  rows.forEach((row, index) => {
-    all.set(row, index * width);
-  });
-  return all;
 }
 
 /** Floats of all KV pages of one layer. */

@@ -1,5 +1,5 @@
 import { nextTask } from "../../clock.ts";
-import type { BackendError } from "../../errors.ts";
+import type { BackendLostError } from "../../errors.ts";
 import { invariant, MemoryError } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
 import { forwardSteps, type Step } from "../../model/forward.ts";
@@ -16,9 +16,10 @@ import type {
 } from "../backend.ts";
 import { drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
+import { OpenWindows } from "../windows.ts";
 import { type KvPages, kvOffset } from "./attention.ts";
 import { loadReference, type ReferenceTensors, referenceBytes } from "./load.ts";
-import { pageFloats, ReferencePass, type SlotState } from "./pass.ts";
+import { commit, pageFloats, ReferencePass, type SlotState, type WindowLog } from "./pass.ts";
 
 /**
  * Plain TypeScript: f32 storage, f64 sums, slow and obvious. The oracle for every kernel. Passes run
@@ -26,7 +27,7 @@ import { pageFloats, ReferencePass, type SlotState } from "./pass.ts";
  */
 export class ReferenceBackend implements Backend {
   readonly info: BackendInfo;
-  readonly lost: Promise<BackendError> = new Promise(() => {});
+  readonly lost: Promise<BackendLostError> = new Promise(() => {});
   readonly #shape: ModelShape;
   readonly #tensors: ReferenceTensors;
   readonly #steps: readonly Step[];
@@ -34,6 +35,9 @@ export class ReferenceBackend implements Backend {
   readonly #kv: readonly KvPages[];
   readonly #results = new Map<PassHandle, PassResult>();
   readonly #keptLogits = new Map<SlotId, Float32Array>();
+  readonly #windows = new OpenWindows();
+  /** What each slot's latest window left for its keep. */
+  readonly #logs = new Map<SlotId, WindowLog>();
   #passes = 0;
 
   private constructor(options: BackendOptions, tensors: ReferenceTensors) {
@@ -58,6 +62,7 @@ export class ReferenceBackend implements Backend {
       name: "reference",
       device: "plain TypeScript",
       arithmetic: "f32 storage, f64 sums",
+      activations: "f32",
       shape,
       slots: options.slots,
       pages: options.pages,
@@ -82,6 +87,7 @@ export class ReferenceBackend implements Backend {
 
   open(slot: SlotId): void {
     this.#keptLogits.delete(slot);
+    this.#windows.drop(slot);
     const { state, history } = this.#slots[slot]!;
     for (const array of [...state, ...history]) array.fill(0);
   }
@@ -92,12 +98,22 @@ export class ReferenceBackend implements Backend {
 
   verify(plan: Plan): PassHandle {
     validatePlan(plan, { ...this.info, vocabSize: this.#shape.vocabSize });
+    const handle = (this.#passes + 1) as PassHandle;
+    this.#windows.begin(handle, plan);
+    this.#passes = handle;
     const pass = new ReferencePass(this.#shape, this.#tensors, this.#slots, this.#kv, plan);
     pass.run(this.#steps);
-    const handle = ++this.#passes as PassHandle;
+    for (const [slot, log] of pass.windows) this.#logs.set(slot, log);
     const draws = drawCandidates(plan, (draw) => pass.rows("logits")[draw]!, this.#keptLogits);
     this.#results.set(handle, { draws, taps: pass.taps });
     return handle;
+  }
+
+  keep(handle: PassHandle, rows: readonly number[]): void {
+    for (const { slot, rows: count } of this.#windows.close(handle, rows)) {
+      commit(this.#shape, this.#slots[slot]!, this.#logs.get(slot)!, count);
+      this.#keptLogits.delete(slot);
+    }
   }
 
   async read(handle: PassHandle): Promise<PassResult> {
@@ -109,6 +125,7 @@ export class ReferenceBackend implements Backend {
   }
 
   async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+    this.#windows.refuse(slot);
     const { state, history } = this.#slots[slot]!;
     const sizes = derivedSizes(this.#shape);
     const keys = new Float32Array(sizes.fullLayers * rows * sizes.kvDim);
@@ -123,6 +140,7 @@ export class ReferenceBackend implements Backend {
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    this.#windows.refuse(slot);
     checkSnapshot(this.info, pages, snapshot);
     keepLogits(this.#keptLogits, slot, snapshot.logits);
     const { state, history } = this.#slots[slot]!;
@@ -140,6 +158,7 @@ export class ReferenceBackend implements Backend {
 
   release(slot: SlotId): void {
     this.#keptLogits.delete(slot);
+    this.#windows.drop(slot);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -42,6 +42,8 @@ export const PASS_DRAW_ROWS = 24;
 export const PASS_SEGMENT_TABLE = 28;
 /** Pointer to f32 [rows, rotaryDim]: cosines then sines of each row's angles. */
 export const PASS_ROPE = 32;
+/** Windows to commit: nonzero in a pass that does nothing else, whose segments are their kept rows. */
+export const PASS_KEEPS = 36;
 export const PASS_BYTES = 64;
 
 // Segment record.
@@ -51,6 +53,8 @@ export const SEGMENT_STATE_SLOT = 8;
 export const SEGMENT_NEXT_SLOT = 12;
 /** Pointer to i32 page ids. */
 export const SEGMENT_PAGES = 16;
+/** 1 where the rows are scanned without storing the state. */
+export const SEGMENT_WINDOW = 20;
 export const SEGMENT_BYTES = 32;
 
 // Op codes.
@@ -64,6 +68,7 @@ export const OP_ROPE = 7;
 export const OP_ATTEND = 8;
 export const OP_SWIGLU = 9;
 export const OP_TAP = 10;
+export const OP_KEEP = 11;
 
 // Matrix record: what a packed matrix is and where it lies.
 export const MATRIX_KIND = 0;
@@ -87,6 +92,8 @@ export const BLOCK_ROWS = 4;
 export const ROW_TILE = 32;
 /** Columns of the state that one scan unit owns. */
 export const SCAN_COLUMNS = 16;
+/** Rows of a window's log (limits.ts windowRowsMax). */
+export const WINDOW_ROWS = 16;
 /** KV rows a page, and the attention tile (limits.ts pageRows). */
 export const PAGE_ROWS = 64;
 

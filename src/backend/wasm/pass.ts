@@ -1,12 +1,14 @@
 import type { Plan } from "../../model/plan.ts";
 import { writeRope } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
+import type { KeptWindow } from "../windows.ts";
 import type { Arena } from "./arena.ts";
 import {
   PASS_BYTES,
   PASS_DRAW_ROWS,
   PASS_DRAWS,
   PASS_IDS,
+  PASS_KEEPS,
   PASS_POSITIONS,
   PASS_ROPE,
   PASS_ROW_SEGMENTS,
@@ -19,6 +21,7 @@ import {
   SEGMENT_PAGES,
   SEGMENT_ROWS,
   SEGMENT_STATE_SLOT,
+  SEGMENT_WINDOW,
 } from "./layout.ts";
 import type { PassPlaces } from "./places.ts";
 
@@ -29,6 +32,7 @@ export function writePass(arena: Arena, shape: ModelShape, places: PassPlaces, p
   block[PASS_ROWS / 4] = rows;
   block[PASS_DRAWS / 4] = plan.draws.length;
   block[PASS_SEGMENTS / 4] = plan.segments.length;
+  block[PASS_KEEPS / 4] = 0;
   block[PASS_IDS / 4] = places.ids;
   block[PASS_POSITIONS / 4] = places.positions;
   block[PASS_ROW_SEGMENTS / 4] = places.rowSegments;
@@ -47,6 +51,7 @@ export function writePass(arena: Arena, shape: ModelShape, places: PassPlaces, p
     record[SEGMENT_STATE_SLOT / 4] = segment.stateSlot;
     record[SEGMENT_NEXT_SLOT / 4] = segment.nextSlot;
     record[SEGMENT_PAGES / 4] = pageTable;
+    record[SEGMENT_WINDOW / 4] = segment.window ? 1 : 0;
     arena.i32(pageTable, segment.pages.length).set(segment.pages);
     pageTable += 4 * segment.pages.length;
     for (let local = 0; local < segment.rows; local++) {
@@ -55,4 +60,21 @@ export function writePass(arena: Arena, shape: ModelShape, places: PassPlaces, p
     }
   });
   writeRope(arena.f32(places.rope, rows * shape.rotaryDim), positions, shape);
+}
+
+/** Writes a pass without rows that commits windows. */
+export function writeKeep(arena: Arena, places: PassPlaces, windows: readonly KeptWindow[]): void {
+  const block = arena.u32(places.block, PASS_BYTES / 4);
+  block[PASS_ROWS / 4] = 0;
+  block[PASS_DRAWS / 4] = 0;
+  block[PASS_SEGMENTS / 4] = windows.length;
+  block[PASS_KEEPS / 4] = windows.length;
+  block[PASS_SEGMENT_TABLE / 4] = places.segments;
+  windows.forEach(({ slot, rows }, index) => {
+    const record = arena.u32(places.segments + index * SEGMENT_BYTES, SEGMENT_BYTES / 4);
+    record[SEGMENT_FIRST_ROW / 4] = 0;
+    record[SEGMENT_ROWS / 4] = rows;
+    record[SEGMENT_STATE_SLOT / 4] = slot;
+    record[SEGMENT_NEXT_SLOT / 4] = slot;
+  });
 }

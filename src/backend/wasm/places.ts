@@ -2,7 +2,7 @@ import { bufferWidths, type RowBuffer } from "../../model/forward.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import type { BackendOptions, MemoryUse } from "../backend.ts";
 import { type Arena, roundUp } from "./arena.ts";
-import { PAGE_ROWS, PASS_BYTES, SCRATCH_PREPARED, SEGMENT_BYTES } from "./layout.ts";
+import { PAGE_ROWS, PASS_BYTES, SCRATCH_PREPARED, SEGMENT_BYTES, WINDOW_ROWS } from "./layout.ts";
 
 /** Rows of floats, each on a stride of whole cache lines. */
 export interface RowArray {
@@ -22,6 +22,9 @@ export interface Places {
   readonly keys: readonly number[];
   readonly values: readonly number[];
   readonly pageBytes: number;
+  /** One a linear layer: [slot, row] of a window's raw qkv, keys, δ and decays, for its keep. */
+  readonly logs: readonly number[];
+  readonly logRowBytes: number;
   readonly pass: PassPlaces;
   /** One a thread. */
   readonly scratches: readonly number[];
@@ -61,14 +64,17 @@ export function placeAll(arena: Arena, options: BackendOptions, threads: number)
     keys: many(sizes.fullLayers, pages * pageBytes),
     values: many(sizes.fullLayers, pages * pageBytes),
   }));
+  const logFloats = sizes.convDim + sizes.keyDim + sizes.valueDim + shape.linearValueHeads;
+  const logRowBytes = roundUp(4 * logFloats, 64);
   const [workspace, workspaceBytes] = measured(() => ({
+    logs: many(sizes.linearLayers, slots * WINDOW_ROWS * logRowBytes),
     buffers: placeBuffers(arena, shape, rowsMax, drawsMax),
     taps: taps.map(() => placeRows(arena, rowsMax, shape.hiddenSize)),
     pass: placePass(arena, options),
     scratches: many(threads, scratchBytes(shape)),
   }));
   const memory = { stateBytes, kvBytes, workspaceBytes };
-  return { ...state, ...kv, ...workspace, pageBytes, memory };
+  return { ...state, ...kv, ...workspace, pageBytes, logRowBytes, memory };
 }
 
 function placeRows(arena: Arena, rows: number, width: number): RowArray {
@@ -104,7 +110,10 @@ function placePass(arena: Arena, options: BackendOptions): PassPlaces {
   };
 }
 
-/** Row-tile accumulators, then 32 prepared rows of the widest input with sums and scales. */
+/**
+ * Row-tile accumulators, then 32 prepared rows of the widest input with sums and scales. The scan of a
+ * window has its columns of the state there, which are fewer: qkv has a head's keys twice.
+ */
 function scratchBytes(shape: ModelShape): number {
   const widest = Math.max(...Object.values({ ...bufferWidths(shape), logits: 0 }));
   return SCRATCH_PREPARED + 4 * widest * (2 + 32);

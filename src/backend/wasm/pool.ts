@@ -1,5 +1,5 @@
 import { nextTask } from "../../clock.ts";
-import { BackendError } from "../../errors.ts";
+import { BackendError, BackendLostError } from "../../errors.ts";
 import type { Arena } from "./arena.ts";
 import {
   CONTROL_BASE,
@@ -23,13 +23,13 @@ const passesBehindMax = 2 ** (32 - UNIT_BITS) / 2;
 /** The compute threads. The host's own thread never computes, so it always answers. */
 export class ThreadPool {
   /** Resolves when a thread has died. */
-  readonly lost: Promise<BackendError>;
+  readonly lost: Promise<BackendLostError>;
   readonly #control: Int32Array;
   readonly #counters: Int32Array;
   readonly #threads: readonly WasmThread[];
   /** Threads that end once this is set were asked to. */
   readonly #life: { stopping: boolean };
-  #lostError: BackendError | null = null;
+  #lostError: BackendLostError | null = null;
   /** Fails the pass that waits. */
   #fail: ((error: BackendError) => void) | null = null;
 
@@ -37,7 +37,7 @@ export class ThreadPool {
     arena: Arena,
     { counters, instructions }: Pick<ThreadSetup, "counters" | "instructions">,
     threads: readonly WasmThread[],
-    lost: Promise<BackendError>,
+    lost: Promise<BackendLostError>,
     life: { stopping: boolean },
   ) {
     this.#life = life;
@@ -62,7 +62,7 @@ export class ThreadPool {
     setup: Omit<ThreadSetup, "memory" | "thread" | "threads" | "scratch">,
     scratches: readonly number[],
   ): Promise<ThreadPool> {
-    const { promise: lost, resolve } = Promise.withResolvers<BackendError>();
+    const { promise: lost, resolve } = Promise.withResolvers<BackendLostError>();
     const life = { stopping: false };
     const count = scratches.length;
     const started = await Promise.allSettled(
@@ -70,7 +70,7 @@ export class ThreadPool {
         const own = { ...setup, memory: arena.memory, thread, threads: count, scratch };
         return platform.spawn(own, (error) => {
           if (!life.stopping)
-            resolve(new BackendError(`A compute thread died: ${error.message}`, error));
+            resolve(new BackendLostError(`A compute thread died: ${error.message}`, error));
         });
       }),
     );

@@ -10,20 +10,25 @@ import {
   OP_CONV,
   OP_EMBED,
   OP_GATED_NORM,
+  OP_KEEP,
   OP_NORM,
   OP_PROJECT,
   OP_ROPE,
   OP_SCAN,
   OP_SWIGLU,
   OP_TAP,
+  PASS_DRAWS,
+  PASS_KEEPS,
+  PASS_ROWS,
   STEP_BYTES,
+  WINDOW_ROWS,
 } from "./layout.ts";
 import { placeMatrix } from "./pack.ts";
 import type { Places } from "./places.ts";
 
-/** Rows of an instruction: all rows of the pass, or those that draw. */
-const allRows = 0;
-const drawRows = 1;
+/** Over what an instruction runs, by the place of its count: the pass's rows, or those that draw. */
+const allRows = PASS_ROWS;
+const drawRows = PASS_DRAWS;
 
 const floatBits = new DataView(new ArrayBuffer(4));
 
@@ -64,13 +69,16 @@ export class ProgramBuilder {
   /** Places weights, instructions and the steps' counters. */
   build(taps: readonly number[]): Program {
     const steps = forwardSteps(this.#shape, taps);
-    const words = steps.flatMap((step) => {
-      const instruction = this.#encode(step);
+    const instructions = steps.map((step) => this.#encode(step));
+    for (let layer = 0; layer < this.#sizes.linearLayers; layer++) {
+      instructions.push(this.#keep(layer));
+    }
+    const words = instructions.flatMap((instruction) => {
       const padding = INSTRUCTION_BYTES / 4 - instruction.length;
       return [...instruction, ...new Array<number>(padding).fill(0)];
     });
-    const counters = this.#arena.place(STEP_BYTES * (steps.length + 1));
-    return { at: this.#arena.placeU32(words), count: steps.length, counters };
+    const counters = this.#arena.place(STEP_BYTES * (instructions.length + 1));
+    return { at: this.#arena.placeU32(words), count: instructions.length, counters };
   }
 
   #encode(step: Step): number[] {
@@ -184,13 +192,6 @@ export class ProgramBuilder {
   }
 
   #scan(layer: number): number[] {
-    const publish = this.#arena.placeU32([
-      ...this.#row("qkv"),
-      this.#places.histories[layer]!,
-      4 * this.#sizes.historyFloats,
-      this.#sizes.convDim,
-      this.#shape.convTaps - 1,
-    ]);
     return [
       OP_SCAN,
       allRows,
@@ -200,8 +201,33 @@ export class ProgramBuilder {
       4 * this.#sizes.stateFloats,
       ...this.#row("delta"),
       ...this.#deltaHeads(),
-      publish,
+      this.#rawRows(layer),
     ];
+  }
+
+  #keep(layer: number): number[] {
+    return [
+      OP_KEEP,
+      PASS_KEEPS,
+      this.#places.states[layer]!,
+      4 * this.#sizes.stateFloats,
+      ...this.#deltaHeads(),
+      this.#rawRows(layer),
+    ];
+  }
+
+  /** Where a layer's raw rows, its history and the log of its windows lie. */
+  #rawRows(layer: number): number {
+    return this.#arena.placeU32([
+      ...this.#row("qkv"),
+      this.#places.histories[layer]!,
+      4 * this.#sizes.historyFloats,
+      this.#sizes.convDim,
+      this.#shape.convTaps - 1,
+      this.#places.logs[layer]!,
+      WINDOW_ROWS * this.#places.logRowBytes,
+      this.#places.logRowBytes,
+    ]);
   }
 
   #rope(module: string, layer: number): number[] {

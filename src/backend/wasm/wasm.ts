@@ -1,4 +1,4 @@
-import { type BackendError, invariant } from "../../errors.ts";
+import { type BackendLostError, invariant } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
 import { type Plan, validatePlan } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
@@ -13,9 +13,10 @@ import type {
 } from "../backend.ts";
 import { drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
+import { OpenWindows } from "../windows.ts";
 import { Arena } from "./arena.ts";
 import { ACTIVATIONS_F32, ACTIVATIONS_INT8, PAGE_ROWS } from "./layout.ts";
-import { writePass } from "./pass.ts";
+import { writeKeep, writePass } from "./pass.ts";
 import { type Places, placeAll } from "./places.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { ThreadPool } from "./pool.ts";
@@ -38,13 +39,14 @@ export interface WasmOptions extends BackendOptions {
  */
 export class WasmBackend implements Backend {
   readonly info: BackendInfo;
-  readonly lost: Promise<BackendError>;
+  readonly lost: Promise<BackendLostError>;
   readonly #shape: ModelShape;
   readonly #arena: Arena;
   readonly #places: Places;
   readonly #pool: ThreadPool;
   readonly #results = new Map<PassHandle, Promise<PassResult>>();
   readonly #keptLogits = new Map<SlotId, Float32Array>();
+  readonly #windows = new OpenWindows();
   #passes = 0;
   /** Everything that touches the memory, in order. */
   #tail: Promise<unknown> = Promise.resolve();
@@ -89,6 +91,7 @@ export class WasmBackend implements Backend {
       name: "wasm",
       device: `${threads} thread${threads === 1 ? "" : "s"}`,
       arithmetic: `${simd}, ${kernels.fused ? "fused" : "unfused"} multiply-add, ${activations} activations`,
+      activations,
       shape: weights.shape,
       slots,
       pages,
@@ -100,6 +103,7 @@ export class WasmBackend implements Backend {
   }
 
   open(slot: SlotId): void {
+    this.#windows.drop(slot);
     this.#queue(() => {
       this.#keptLogits.delete(slot);
       for (const array of [...this.#states(slot), ...this.#histories(slot)]) array.fill(0);
@@ -112,7 +116,9 @@ export class WasmBackend implements Backend {
 
   verify(plan: Plan): PassHandle {
     validatePlan(plan, { ...this.info, vocabSize: this.#shape.vocabSize });
-    const handle = ++this.#passes as PassHandle;
+    const handle = (this.#passes + 1) as PassHandle;
+    this.#windows.begin(handle, plan);
+    this.#passes = handle;
     this.#results.set(
       handle,
       this.#queue(async () => {
@@ -124,6 +130,15 @@ export class WasmBackend implements Backend {
     return handle;
   }
 
+  keep(handle: PassHandle, rows: readonly number[]): void {
+    const kept = this.#windows.close(handle, rows);
+    if (kept.length === 0) return;
+    this.#queue(async () => {
+      await this.#pool.run(() => writeKeep(this.#arena, this.#places.pass, kept));
+      for (const { slot } of kept) this.#keptLogits.delete(slot);
+    });
+  }
+
   async read(handle: PassHandle): Promise<PassResult> {
     const result = this.#results.get(handle);
     invariant(result !== undefined, `pass ${handle} was never given or was read before`);
@@ -131,12 +146,15 @@ export class WasmBackend implements Backend {
     return result;
   }
 
-  save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+  async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+    this.#windows.refuse(slot);
+    // The caller's array may change before this comes to be done.
+    const held = [...pages];
     return this.#queue(() => {
       const sizes = derivedSizes(this.#shape);
       const keys = new Float32Array(sizes.fullLayers * rows * sizes.kvDim);
       const values = new Float32Array(keys.length);
-      this.#eachKv(pages, rows, (keyRow, valueRow, at) => {
+      this.#eachKv(held, rows, (keyRow, valueRow, at) => {
         keys.set(keyRow, at);
         values.set(valueRow, at);
       });
@@ -147,12 +165,14 @@ export class WasmBackend implements Backend {
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    this.#windows.refuse(slot);
     checkSnapshot(this.info, pages, snapshot);
+    const held = [...pages];
     this.#queue(() => {
       keepLogits(this.#keptLogits, slot, snapshot.logits);
       split(snapshot.state, this.#states(slot));
       split(snapshot.history, this.#histories(slot));
-      this.#eachKv(pages, snapshot.rows, (keyRow, valueRow, at) => {
+      this.#eachKv(held, snapshot.rows, (keyRow, valueRow, at) => {
         keyRow.set(snapshot.keys.subarray(at, at + keyRow.length));
         valueRow.set(snapshot.values.subarray(at, at + valueRow.length));
       });
@@ -160,6 +180,7 @@ export class WasmBackend implements Backend {
   }
 
   release(slot: SlotId): void {
+    this.#windows.drop(slot);
     this.#queue(() => this.#keptLogits.delete(slot));
   }
 

@@ -9,18 +9,25 @@ import { instantiate, type ThreadSetup } from "./platform.ts";
 
 const word = (offset: number): number => (CONTROL_BASE + offset) / 4;
 
+/** Waits while the control word at `index` is `value`; a thread of its own blocks. */
+type Park = (control: Int32Array, index: number, value: number) => unknown;
+
 /**
  * The life of a compute thread: parked until the host bumps the generation, then one pass. One
  * thread of them wakes the host at its end. Returns when the host asks for the end.
  */
-export async function serveThread(setup: ThreadSetup, ready: () => void): Promise<void> {
+export async function serveThread(
+  setup: ThreadSetup,
+  ready: () => void,
+  park: Park = Atomics.wait,
+): Promise<void> {
   const { module, memory, thread, threads, program, instructions, counters, pass, scratch } = setup;
   const kernels = await instantiate(module, memory);
   const control = new Int32Array(memory.buffer);
   let generation = Atomics.load(control, word(CONTROL_GENERATION));
   ready();
   for (;;) {
-    Atomics.wait(control, word(CONTROL_GENERATION), generation);
+    await park(control, word(CONTROL_GENERATION), generation);
     if (Atomics.load(control, word(CONTROL_EXIT)) !== 0) return;
     const current = Atomics.load(control, word(CONTROL_GENERATION));
     if (current === generation) continue;

@@ -1,8 +1,34 @@
-import { BackendError, MemoryError } from "../../errors.ts";
+import { nextTask } from "../../clock.ts";
+import { BackendError, BackendLostError, InputError } from "../../errors.ts";
 import type { GpuPlatform } from "./platform.ts";
 
 /** Features used where an adapter has them. */
-const wantedFeatures: readonly GPUFeatureName[] = ["shader-f16", "subgroups", "timestamp-query"];
+const wantedFeatures: readonly GPUFeatureName[] = ["shader-f16", "subgroups"];
+
+/** Products of 16 × 16 by 16 × 8 tiles in f16 with f32 sums, by the GPU's matrix unit. */
+export const matrixFeature = "chromium-experimental-subgroup-matrix" as GPUFeatureName;
+
+/** Whether the matrix unit has the one tile that the kernels use, for warps of 32. */
+export function hasMatrixUnit({ features, info }: GPUAdapter): boolean {
+  const { subgroupMatrixConfigs = [], subgroupMinSize, subgroupMaxSize } = info as MatrixInfo;
+  const tile = subgroupMatrixConfigs.some(
+    ({ componentType, resultComponentType, M, N, K }) =>
+      componentType === "f16" && resultComponentType === "f32" && M === 16 && N === 8 && K === 16,
+  );
+  const warps = subgroupMinSize === 32 && subgroupMaxSize === 32;
+  return features.has("shader-f16") && features.has(matrixFeature) && tile && warps;
+}
+
+/** What Dawn tells beyond the standard. */
+interface MatrixInfo extends GPUAdapterInfo {
+  readonly subgroupMatrixConfigs?: readonly {
+    readonly componentType: string;
+    readonly resultComponentType: string;
+    readonly M: number;
+    readonly N: number;
+    readonly K: number;
+  }[];
+}
 
 /** Limits that are raised to the adapter's own. */
 const wantedLimits = [
@@ -17,23 +43,21 @@ const wantedLimits = [
 /** An opened device and what it is. */
 export interface OpenDevice {
   readonly device: GPUDevice;
+  readonly guard: DeviceGuard;
   readonly description: string;
   /** Everything about the adapter on which results may depend. */
   readonly identity: string;
   readonly features: ReadonlySet<string>;
 }
 
-/** @throws BackendError where there is no adapter or it gives no device */
+/** @throws BackendError where there is no adapter or it gives no device; InputError for a wrong name */
 export async function openDevice(
   platform: GpuPlatform,
   adapterName: string | null,
 ): Promise<OpenDevice> {
-  const gpu = platform.gpu(adapterName);
-  const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
-  if (!adapter) {
-    throw new BackendError("There is no WebGPU adapter on this machine. Use --backend wasm.");
-  }
+  const adapter = await requestAdapter(platform, adapterName);
   const requiredFeatures = wantedFeatures.filter((name) => adapter.features.has(name));
+  if (hasMatrixUnit(adapter)) requiredFeatures.push(matrixFeature);
   const requiredLimits = Object.fromEntries(
     wantedLimits.map((name) => [name, adapter.limits[name]]),
   );
@@ -47,57 +71,70 @@ export async function openDevice(
   const name = description || `${vendor} ${architecture}`;
   return {
     device,
+    guard: new DeviceGuard(device),
     description: name,
     identity: `${platform.implementation}, ${vendor} ${architecture} ${description}`,
     features: new Set<string>(requiredFeatures),
   };
 }
 
+/** @throws BackendError where there is none; InputError with their names where none has this one */
+export async function requestAdapter(
+  platform: GpuPlatform,
+  adapterName: string | null,
+): Promise<GPUAdapter> {
+  let adapter: GPUAdapter | null = null;
+  try {
+    const gpu = platform.gpu(adapterName);
+    adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+  } catch (cause) {
+    if (cause instanceof BackendError || adapterName === null) throw cause;
+  }
+  if (adapter) return adapter;
+  const names = adapterName === null ? [] : await platform.adapterNames();
+  if (names.length > 0) {
+    const list = names.map((name) => JSON.stringify(name)).join(", ");
+    throw new InputError(
+      `No WebGPU adapter has ${JSON.stringify(adapterName)} in its name. There are: ${list}.`,
+    );
+  }
+  throw new BackendError(`There is no WebGPU adapter on this machine. ${platform.missingAdapter}`);
+}
+
 export const messageOf = (cause: unknown): string =>
   cause instanceof Error ? cause.message : String(cause);
 
-/** Buffers of one device, counted, and all freed together. */
-export class DeviceMemory {
-  bytes = 0;
-  readonly #device: GPUDevice;
-  readonly #buffers: GPUBuffer[] = [];
+/**
+ * Knows whether a device is there. One that has refused work which nobody waited for counts as lost and
+ * is destroyed: what its buffers hold is no longer known.
+ */
+export class DeviceGuard {
+  /** Resolves when the device is gone. */
+  readonly lost: Promise<BackendLostError>;
+  #error: BackendLostError | null = null;
 
   constructor(device: GPUDevice) {
-    this.#device = device;
+    device.addEventListener("uncapturederror", (event) => {
+      event.preventDefault();
+      this.#error ??= new BackendLostError(`The GPU refused work: ${event.error.message}`);
+      // Later: Dawn's destroy waits for ever for the callback that called this.
+      void nextTask().then(() => device.destroy());
+    });
+    this.lost = device.lost.then(({ reason, message }) => {
+      this.#error ??= new BackendLostError(`The GPU device was lost (${reason}): ${message}`);
+      return this.#error;
+    });
   }
 
-  /** How many buffers are alive. */
-  get live(): number {
-    return this.#buffers.length;
+  /** @throws BackendLostError: a lost device pretends that all goes well, and only maps fail */
+  check(): void {
+    if (this.#error) throw this.#error;
   }
 
-  /**
-   * A zeroed buffer of at least `bytes`.
-   * @throws MemoryError where the device has no room; what was taken before stays until `free`
-   */
-  async create(label: string, bytes: number, usage: GPUBufferUsageFlags): Promise<GPUBuffer> {
-    const size = Math.max(16, Math.ceil(bytes / 16) * 16);
-    if (size > this.#device.limits.maxBufferSize) {
-      throw new MemoryError(size, this.#device.limits.maxBufferSize, `${label} is one buffer.`);
-    }
-    this.#device.pushErrorScope("out-of-memory");
-    this.#device.pushErrorScope("validation");
-    const buffer = this.#device.createBuffer({ label, size, usage });
-    const invalid = await this.#device.popErrorScope();
-    const outOfMemory = await this.#device.popErrorScope();
-    if (outOfMemory) {
-      buffer.destroy();
-      throw new MemoryError(this.bytes + size, this.bytes, `The device refused ${label}.`);
-    }
-    if (invalid) throw new BackendError(`${label}: ${invalid.message}`);
-    this.#buffers.push(buffer);
-    this.bytes += size;
-    return buffer;
-  }
-
-  free(): void {
-    for (const buffer of this.#buffers) buffer.destroy();
-    this.#buffers.length = 0;
-    this.bytes = 0;
+  /** What to throw for `cause`: the loss, where it came of that. */
+  async explain(cause: unknown): Promise<unknown> {
+    // A map may fail a moment before the loss behind it is told.
+    if (!this.#error) await nextTask();
+    return this.#error ?? cause;
   }
 }

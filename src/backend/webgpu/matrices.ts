@@ -1,7 +1,7 @@
 import { widen } from "../../weights/floats.ts";
 import { unpackCodes } from "../../weights/packing.ts";
 import type { AffineMatrix, Matrix } from "../../weights/weights.ts";
-import type { DeviceMemory } from "./device.ts";
+import type { DeviceMemory } from "./device-memory.ts";
 
 /** Columns of a step, and the lanes that share it (kernels/project.wgsl). */
 const stepColumns = 1024;
@@ -37,6 +37,44 @@ function kindOf(matrix: Matrix): 4 | 8 | 16 | 32 {
   return matrix.dtype === "bf16" ? 16 : 32;
 }
 
+/** How a matrix lies on the device. */
+interface MatrixLayout {
+  readonly kind: 4 | 8 | 16 | 32;
+  readonly steps: number;
+  readonly groups: number;
+  readonly scaleBytes: number;
+  /** Of codes; scales are in a buffer of their own. */
+  readonly rowBytes: number;
+}
+
+function layoutOf(matrix: Matrix): MatrixLayout {
+  const kind = kindOf(matrix);
+  const steps = Math.ceil(matrix.cols / stepColumns);
+  const affine = matrix.kind === "affine";
+  return {
+    kind,
+    steps,
+    groups: affine ? matrix.cols / matrix.groupSize : 1,
+    scaleBytes: affine && matrix.scaleType !== "bf16" ? 8 : 4,
+    rowBytes: (steps * stepColumns * kind) / 8,
+  };
+}
+
+/** Rows that one buffer holds of a matrix where a binding has at most `bindingBytesMax`. */
+function partRowsMax(matrix: Matrix, bindingBytesMax: number): number {
+  return Math.max(1, Math.floor(bindingBytesMax / layoutOf(matrix).rowBytes));
+}
+
+/** In how many parts a matrix is uploaded. */
+export const partsOf = (matrix: Matrix, bindingBytesMax: number): number =>
+  Math.ceil(matrix.rows / partRowsMax(matrix, bindingBytesMax));
+
+/** Bytes that a matrix takes on the device. */
+export function matrixBytes(matrix: Matrix): number {
+  const { rowBytes, groups, scaleBytes } = layoutOf(matrix);
+  return matrix.rows * (rowBytes + (matrix.kind === "affine" ? groups * scaleBytes : 0));
+}
+
 /** Fills a synthetic matrix on the device. */
 export type Synthesise = (
   codes: GPUBuffer,
@@ -44,6 +82,8 @@ export type Synthesise = (
   matrix: AffineMatrix,
   codeBytes: number,
   scaleBytes: number,
+  /** Pairs of bf16 or f16 a word, or sixteen f32 scales and then their biases. */
+  scaleForm: "bf16" | "f16" | "f32Split",
 ) => Promise<void>;
 
 /** Uploads a matrix a few rows at a time, in the layout of kernels/project.wgsl. */
@@ -54,14 +94,9 @@ export async function uploadMatrix(
   matrix: Matrix,
   synthesise: Synthesise | null,
 ): Promise<DeviceMatrix> {
-  const kind = kindOf(matrix);
-  const steps = Math.ceil(matrix.cols / stepColumns);
-  const rowBytes = (steps * stepColumns * kind) / 8;
+  const { kind, steps, groups, scaleBytes, rowBytes } = layoutOf(matrix);
   const affine = matrix.kind === "affine";
-  const groups = affine ? matrix.cols / matrix.groupSize : 1;
-  const scaleBytes = affine && matrix.scaleType !== "bf16" ? 8 : 4;
-  const limit = device.limits.maxStorageBufferBindingSize;
-  const partRows = Math.min(matrix.rows, Math.floor(limit / rowBytes));
+  const partRows = partRowsMax(matrix, device.limits.maxStorageBufferBindingSize);
   const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST;
   const parts: MatrixPart[] = [];
   for (let firstRow = 0; firstRow < matrix.rows; firstRow += partRows) {
@@ -74,7 +109,8 @@ export async function uploadMatrix(
     );
     parts.push({ firstRow, rows, codes, scales });
     if (affine && matrix.synthetic && synthesise) {
-      await synthesise(codes, scales, matrix, rows * rowBytes, rows * groups * scaleBytes);
+      const bytes = rows * groups * scaleBytes;
+      await synthesise(codes, scales, matrix, rows * rowBytes, bytes, "bf16");
       continue;
     }
     const count = Math.max(1, Math.floor(uploadBytes / rowBytes));

@@ -6,17 +6,21 @@ import { type Defines, preprocess } from "./preprocess.ts";
 /** Bindings from 2 on of each kernel: r reads, w reads and writes. 0 are parameters, 1 is the pass. */
 const kernelBindings = {
   project: "rrrw",
-  norm: "rrw",
+  project_tiles: "rrrw",
+  add: "wwr",
+  norm: "rrwr",
   embed: "rrw",
-  conv: "rrrwrrrw",
-  scan: "rrww",
-  history: "rw",
-  gated_norm: "rrrw",
+  embed_tiles: "rrw",
+  gdn: "rrrrrwwww",
+  gdn_keep: "rww",
+  gdn_copy: "w",
   swiglu: "rrw",
-  tap: "rw",
+  tap: "rwr",
   rope: "rrrrwww",
-  attend: "rrrrw",
-  argmax: "rw",
+  attend: "rrrww",
+  merge: "rrrw",
+  topk_slice: "rw",
+  topk: "rrw",
 } as const;
 
 export type KernelName = keyof typeof kernelBindings;
@@ -49,7 +53,10 @@ export class Pipelines {
   async #compile(name: KernelName, defines: Defines): Promise<Kernel> {
     const layout = this.#layout(kernelBindings[name]);
     const code = preprocess(name, defines, kernelSources);
+    // Its errors are told below, by the pipeline that can't be made of it.
+    this.#device.pushErrorScope("validation");
     const module = this.#device.createShaderModule({ label: name, code });
+    await this.#device.popErrorScope();
     try {
       const pipeline = await this.#device.createComputePipelineAsync({
         label: name,

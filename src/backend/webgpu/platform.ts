@@ -1,10 +1,15 @@
 /** What the webgpu backend needs of its surroundings: Dawn in Node, or a browser. */
 export interface GpuPlatform {
-  /** The implementation, for people and receipts: `Dawn (webgpu 0.6.2)`, `browser`. */
+  /** The implementation, for people and receipts: `Dawn`, `browser`. */
   readonly implementation: string;
+  /** What to do where there is no adapter, in a sentence or two. */
+  readonly missingAdapter: string;
   /**
-   * The adapters' entry point. @param adapter part of an adapter's name; null takes the first
-   * @throws InputError with the list of adapters where none has that name
+   * The adapters' entry point.
+   * @param adapter part of an adapter's name; null takes the first
+   * @throws BackendError where there is no WebGPU at all
    */
   gpu(adapter: string | null): GPU;
+  /** The names of all adapters, as far as they can be known. */
+  adapterNames(): Promise<readonly string[]>;
 }

@@ -22,6 +22,14 @@ test("includes files and fills in defines, and leaves other braces alone", () =>
   expect(lines("#include part\nif (x) { y }", { N: 7 })).toEqual(["part 7", "if (x) { y }"]);
 });
 
+test("adds and multiplies in place", () => {
+  expect(lines("a{N+1} b{N*M} c{N*3}\n#repeat i 2\nd{i+1}\n#end", { N: 4, M: 5 })).toEqual([
+    "a5 b20 c12",
+    "d1",
+    "d2",
+  ]);
+});
+
 test("refuses what it doesn't know", () => {
   expect(() => lines("#if A\n#end")).toThrow(/A is not defined/);
   expect(() => lines("#if 1\nx")).toThrow(/line 1 has no #end/);
@@ -34,4 +42,9 @@ test("every kernel has its contract in its first lines", () => {
   for (const [name, source] of Object.entries(kernelSources)) {
     expect(source.startsWith("// "), name).toBe(true);
   }
+});
+
+test("fills in directives too", () => {
+  const source = "#repeat n 2\n#repeat j LIVE{n}\n{n}{j}\n#end\n#end";
+  expect(lines(source, { LIVE0: 2, LIVE1: 1 })).toEqual(["00", "01", "10"]);
 });

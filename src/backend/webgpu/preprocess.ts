@@ -10,7 +10,8 @@ export type Defines = Readonly<Record<string, number>>;
  * - `#if EXPRESSION` … `#else` … `#end` keeps one side;
  * - `#repeat NAME COUNT` … `#end` repeats the lines with `{NAME}` replaced by 0 … COUNT − 1, which
  *   keeps accumulators in registers where an indexed array would spill;
- * - `{NAME}` is replaced by a define or by the counter of an enclosing repeat.
+ * - `{NAME}` is replaced by a define or by the counter of an enclosing repeat; `{NAME+1}` and
+ *   `{NAME*OTHER}` by the number that they make. Directives have them filled in too.
  *
  * Expressions are a name or a number, or two of them with `==`, `<`, `>` or `*` between.
  */
@@ -45,7 +46,8 @@ function expand(
   file: string,
 ): void {
   for (let at = from; at < to; at++) {
-    const [directive, ...words] = lines[at]!.trim().split(/\s+/);
+    const line = substituted(lines[at]!, values);
+    const [directive, ...words] = line.trim().split(/\s+/);
     if (directive === "#if" || directive === "#repeat") {
       const { middle, end } = blockAt(lines, at, to, file);
       if (directive === "#repeat") {
@@ -62,7 +64,7 @@ function expand(
     } else if (directive?.startsWith("#")) {
       throw new InvariantError(`${file}: stray ${directive} in line ${at + 1}`);
     } else {
-      out.push(substituted(lines[at]!, values));
+      out.push(line);
     }
   }
 }
@@ -101,5 +103,13 @@ function evaluate(words: readonly string[], values: Values, file: string): numbe
   return operation(number(left), number(right));
 }
 
+const placeholder = /\{([A-Za-z_]\w*)(?:([+*])(\w+))?\}/g;
+
 const substituted = (line: string, values: Values): string =>
-  line.replace(/\{([A-Za-z_]\w*)\}/g, (all, name: string) => String(values.get(name) ?? all));
+  line.replace(placeholder, (all, name: string, operator?: string, other?: string) => {
+    const left = values.get(name);
+    if (left === undefined) return all;
+    if (operator === undefined) return String(left);
+    const right = values.get(other!) ?? Number(other);
+    return String(operator === "+" ? left + right : left * right);
+  });

@@ -1,69 +1,92 @@
-import { BackendError, invariant, NonFiniteLogitsError } from "../../errors.ts";
+import { type BackendLostError, invariant } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
-import { pageRows } from "../../limits.ts";
 import { drawPosition, type Plan, validatePlan } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { concat } from "../arrays.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
-import type { Candidates } from "../candidates.ts";
 import { orderedOrNot } from "../draw-candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
-import { DeviceMemory, type OpenDevice, openDevice } from "./device.ts";
-import { encodePass } from "./pass.ts";
+import { type KeptWindow, OpenWindows } from "../windows.ts";
+import { blockSizes, chooseCut } from "./attention-cut.ts";
+import { buildProgram } from "./build-program.ts";
+import { type DeviceGuard, type OpenDevice, openDevice } from "./device.ts";
+import { DeviceMemory, RefusedError } from "./device-memory.ts";
+import { Dispatches, encodeDispatches } from "./dispatches.ts";
+import { checkFit, roomOf, wasRefused } from "./fit.ts";
+import { encodeKeeps, encodePass, type HistoryTurns } from "./pass.ts";
 import { Pipelines } from "./pipelines.ts";
 import { type Places, placeAll } from "./places.ts";
 import type { GpuPlatform } from "./platform.ts";
-import { type Instruction, ProgramBuilder, type ProgramOptions } from "./program.ts";
+import { type Program, type ProgramOptions, plainCounts } from "./program.ts";
+import type { Arithmetic } from "./projection-layout.ts";
 import { Readback } from "./readback.ts";
-import { checkShape } from "./support.ts";
+import { arithmeticFor, arithmeticText, checkKv, checkShape, isSoftware } from "./support.ts";
+import { selectedOf, topOf, topOfPlan } from "./topk.ts";
 
-export interface WebgpuOptions extends ProgramOptions {
+export interface WebgpuOptions extends Omit<ProgramOptions, "arithmetic"> {
   readonly platform: GpuPlatform;
+  /** What projections multiply; "auto" takes f16 where the GPU has a matrix unit for it. */
+  readonly activations?: "auto" | Arithmetic;
   /** Part of an adapter's name; null takes the first. */
   readonly adapter: string | null;
 }
 
+/** Dispatches a submit: fewer cost more submits, more let the GPU wait for the host. */
+const submitDispatches = 96;
+
 /**
- * WebGPU: one compute pass and one submit a round; what comes back is the drawn ids, or the logits rows
+ * WebGPU: a round is one pass of dispatches in few submits; what comes back is the drawn ids, or the logits rows
  * that a draw needs. One arithmetic class: the contracts stand in `kernels/`.
  */
 export class WebgpuBackend implements Backend {
   readonly info: BackendInfo;
-  readonly lost: Promise<BackendError>;
+  readonly lost: Promise<BackendLostError>;
   readonly #device: GPUDevice;
+  readonly #guard: DeviceGuard;
   readonly #memory: DeviceMemory;
   readonly #shape: ModelShape;
   readonly #places: Places;
-  readonly #program: readonly Instruction[];
+  readonly #dispatches: Dispatches;
+  readonly #keepDispatches: Dispatches;
   readonly #readback: Readback;
   readonly #results = new Map<PassHandle, Promise<PassResult>>();
   /** Slots whose kept logits row is valid. */
   readonly #kept = new Set<SlotId>();
+  readonly #windows = new OpenWindows();
+  /** Windows to commit with the next submit. */
+  #keeps: KeptWindow[] = [];
+  readonly #turns: HistoryTurns;
+  /** Rows a block that attention has kernels for. */
+  readonly #blockSizes: readonly number[];
   #passes = 0;
 
   private constructor(
-    options: WebgpuOptions,
+    options: ProgramOptions,
     open: OpenDevice,
     memory: DeviceMemory,
     places: Places,
-    program: readonly Instruction[],
+    program: Program,
   ) {
     const { weights, slots, pages, rowsMax, drawsMax } = options;
     this.#device = open.device;
+    this.#guard = open.guard;
     this.#memory = memory;
     this.#shape = weights.shape;
     this.#places = places;
-    this.#program = program;
-    this.#readback = new Readback(open.device);
-    this.lost = open.device.lost.then(
-      ({ reason, message }) => new BackendError(`The GPU device was lost (${reason}): ${message}`),
-    );
+    this.#turns = new Uint8Array(slots);
+    this.#blockSizes = blockSizes(weights.shape, isSoftware(open.device));
+    this.#dispatches = new Dispatches(program.pass, open.device);
+    this.#keepDispatches = new Dispatches(program.keep, open.device);
+    this.#readback = new Readback(open, memory);
+    this.lost = open.guard.lost;
     const { stateBytes, kvBytes, workspaceBytes } = places.memory;
     const weightBytes = memory.bytes - stateBytes - kvBytes - workspaceBytes;
     this.info = {
       name: "webgpu",
       device: open.description,
-      arithmetic: `f32; ${open.identity}`,
+      arithmetic: `${arithmeticText(options, open)}; ${open.identity}`,
+      activations: options.arithmetic,
+      ...(options.kv === "f16" && { kv: options.kv }),
       shape: weights.shape,
       slots,
       pages,
@@ -74,19 +97,37 @@ export class WebgpuBackend implements Backend {
   }
 
   /** @throws BackendError, MemoryError; everything taken is freed then */
-  static async open(options: WebgpuOptions): Promise<WebgpuBackend> {
-    checkShape(options.weights.shape);
-    const open = await openDevice(options.platform, options.adapter);
-    const memory = new DeviceMemory(open.device);
+  static async open(asked: WebgpuOptions): Promise<WebgpuBackend> {
+    checkShape(asked.weights.shape);
+    const open = await openDevice(asked.platform, asked.adapter);
     try {
+      const arithmetic = arithmeticFor(asked.activations ?? "auto", open);
+      checkKv(asked.kv ?? "f32", open);
+      return await WebgpuBackend.#openOn(open, { ...asked, arithmetic });
+    } catch (error) {
+      const cause = await open.guard.explain(error);
+      open.device.destroy();
+      throw cause;
+    }
+  }
+
+  static async #openOn(open: OpenDevice, options: ProgramOptions): Promise<WebgpuBackend> {
+    const { device, guard } = open;
+    const memory = new DeviceMemory(open);
+    try {
+      const most = options.memoryBytesMax ?? Number.POSITIVE_INFINITY;
+      await checkFit(options, roomOf(device.limits, most));
       const places = await placeAll(memory, options);
-      const pipelines = new Pipelines(open.device);
-      const program = await ProgramBuilder.build(open.device, memory, pipelines, options, places);
+      const pipelines = new Pipelines(device);
+      const program = await buildProgram(device, memory, pipelines, options, places);
+      // A lost device pretends that all of this went well.
+      await device.queue.onSubmittedWorkDone();
+      guard.check();
       return new WebgpuBackend(options, open, memory, places, program);
     } catch (error) {
+      const room = roomOf(device.limits, memory.bytes);
       memory.free();
-      open.device.destroy();
-      throw error;
+      throw error instanceof RefusedError ? await wasRefused(options, room) : error;
     }
   }
 
@@ -95,15 +136,23 @@ export class WebgpuBackend implements Backend {
     return this.#memory.live;
   }
 
+  /** How many dispatches a pass of one stream takes. */
+  dispatches(rows: number, draws: number): number {
+    return this.#dispatches.of(plainCounts(rows, draws, 1)).length;
+  }
+
   open(slot: SlotId): void {
+    this.#guard.check();
     this.#kept.delete(slot);
+    this.#windows.drop(slot);
     const { stateFloats, historyFloats } = derivedSizes(this.#shape);
+    this.#commit();
     const encoder = this.#device.createCommandEncoder();
     for (const state of this.#places.states) {
       encoder.clearBuffer(state, 4 * slot * stateFloats, 4 * stateFloats);
     }
     for (const history of this.#places.histories) {
-      encoder.clearBuffer(history, 4 * slot * historyFloats, 4 * historyFloats);
+      encoder.clearBuffer(history, 8 * slot * historyFloats, 8 * historyFloats);
     }
     this.#device.queue.submit([encoder.finish()]);
   }
@@ -113,13 +162,26 @@ export class WebgpuBackend implements Backend {
   }
 
   verify(plan: Plan): PassHandle {
+    this.#guard.check();
     validatePlan(plan, { ...this.info, vocabSize: this.#shape.vocabSize });
-    this.#device.queue.writeBuffer(this.#places.pass, 0, encodePass(plan, this.#shape));
-    const encoder = this.#device.createCommandEncoder();
-    this.#encode(encoder, plan);
-    const handle = ++this.#passes as PassHandle;
-    this.#results.set(handle, this.#submit(encoder, plan));
+    const handle = (this.#passes + 1) as PassHandle;
+    this.#windows.begin(handle, plan);
+    this.#passes = handle;
+    this.#commit();
+    this.#submit(plan);
+    const result = this.#resultOf(plan);
+    // A pass that nobody reads may fail: the process must not end by it.
+    result.catch(() => {});
+    this.#results.set(handle, result);
     return handle;
+  }
+
+  /** Done before whatever comes next. */
+  keep(handle: PassHandle, rows: readonly number[]): void {
+    this.#guard.check();
+    const kept = this.#windows.close(handle, rows);
+    for (const { slot } of kept) this.#kept.delete(slot);
+    this.#keeps.push(...kept);
   }
 
   async read(handle: PassHandle): Promise<PassResult> {
@@ -130,60 +192,65 @@ export class WebgpuBackend implements Backend {
   }
 
   async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+    this.#guard.check();
+    this.#windows.refuse(slot);
     const sizes = derivedSizes(this.#shape);
-    const { states, histories, keys, values, keptLogits } = this.#places;
+    const { states, histories, keys, values, kv, keptLogits } = this.#places;
     const { vocabSize } = this.#shape;
-    const slotOf = (buffers: readonly GPUBuffer[], floats: number) =>
-      buffers.map((buffer) => ({ buffer, offset: 4 * slot * floats, bytes: 4 * floats }));
+    const part = (buffers: readonly GPUBuffer[], index: number, floats: number) =>
+      buffers.map((buffer) => ({ buffer, offset: 4 * index * floats, bytes: 4 * floats }));
     const kept = { buffer: keptLogits, offset: 4 * slot * vocabSize, bytes: 4 * vocabSize };
     const keeps = this.#kept.has(slot);
-    const encoder = this.#device.createCommandEncoder();
-    const parts = await this.#readback.submit(encoder, [
-      ...slotOf(states, sizes.stateFloats),
-      ...slotOf(histories, sizes.historyFloats),
+    this.#commit();
+    const parts = await this.#readback.bring([
+      ...part(states, slot, sizes.stateFloats),
+      ...part(histories, this.#history(slot), sizes.historyFloats),
       ...(keeps ? [kept] : []),
-      ...this.#pageRanges(keys, pages, rows),
-      ...this.#pageRanges(values, pages, rows),
+      ...[...keys, ...values].flatMap((buffer) => kv.ranges(buffer, pages, rows)),
     ]);
     const state = concat(parts.splice(0, states.length));
     const history = concat(parts.splice(0, histories.length));
     const logits = keeps ? parts.shift()! : null;
-    const kv = parts.length / 2;
+    const half = parts.length / 2;
     return {
       rows,
       state,
       history,
-      keys: this.#fromPages(parts.slice(0, kv), rows),
-      values: this.#fromPages(parts.slice(kv), rows),
+      keys: this.#fromPages("keys", parts.slice(0, half), rows),
+      values: this.#fromPages("values", parts.slice(half), rows),
       logits,
     };
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
+    this.#guard.check();
+    this.#windows.refuse(slot);
     checkSnapshot(this.info, pages, snapshot);
-    const { states, histories, keys, values, keptLogits } = this.#places;
+    this.#commit();
+    const { states, histories, keptLogits } = this.#places;
     const { vocabSize } = this.#shape;
-    const write = (buffers: readonly GPUBuffer[], all: Float32Array) => {
+    const write = (buffers: readonly GPUBuffer[], index: number, all: Float32Array) => {
       const floats = all.length / Math.max(1, buffers.length);
       buffers.forEach((buffer, layer) => {
         const part = all.slice(layer * floats, (layer + 1) * floats);
-        this.#device.queue.writeBuffer(buffer, 4 * slot * floats, part);
+        this.#device.queue.writeBuffer(buffer, 4 * index * floats, part);
       });
     };
-    write(states, snapshot.state);
-    write(histories, snapshot.history);
+    write(states, slot, snapshot.state);
+    write(histories, this.#history(slot), snapshot.history);
     this.#kept.delete(slot);
     if (snapshot.logits) {
       this.#kept.add(slot);
       const row = Float32Array.from(snapshot.logits);
       this.#device.queue.writeBuffer(keptLogits, 4 * slot * vocabSize, row);
     }
-    this.#toPages(keys, snapshot.keys, pages, snapshot.rows);
-    this.#toPages(values, snapshot.values, pages, snapshot.rows);
+    this.#toPages("keys", snapshot.keys, pages, snapshot.rows);
+    this.#toPages("values", snapshot.values, pages, snapshot.rows);
   }
 
   release(slot: SlotId): void {
     this.#kept.delete(slot);
+    this.#windows.drop(slot);
   }
 
   /** Waits for what is in flight: a map that is pending when Dawn goes crashes the process. */
@@ -195,46 +262,71 @@ export class WebgpuBackend implements Backend {
     this.#device.destroy();
   }
 
-  #encode(encoder: GPUCommandEncoder, plan: Plan): void {
-    const counts = {
+  /** Which of the conv histories is a slot's latest. */
+  #history(slot: SlotId): number {
+    return 2 * slot + this.#turns[slot]!;
+  }
+
+  /** Commits the windows that wait for it, in a submit of its own: a refused one is a lost device. */
+  #commit(): void {
+    if (this.#keeps.length === 0) return;
+    const words = encodeKeeps(this.#keeps, this.#turns);
+    this.#device.queue.writeBuffer(this.#places.keeps, 0, words);
+    const encoder = this.#device.createCommandEncoder();
+    const pass = encoder.beginComputePass();
+    encodeDispatches(pass, this.#keepDispatches.of(plainCounts(0, 0, this.#keeps.length)));
+    pass.end();
+    this.#device.queue.submit([encoder.finish()]);
+    for (const { slot } of this.#keeps) this.#turns[slot]! ^= 1;
+    this.#keeps = [];
+  }
+
+  /** Submits a plan's rows a few dispatches at a time: the GPU begins while the rest is encoded. */
+  #submit(plan: Plan): void {
+    const { queue } = this.#device;
+    const attention = chooseCut(plan, this.#shape, this.#blockSizes, this.#places.partialRows);
+    queue.writeBuffer(this.#places.pass, 0, encodePass(plan, this.#shape, this.#turns, attention));
+    const dispatches = this.#dispatches.of({
       rows: plan.ids.length,
       draws: plan.draws.length,
       segments: plan.segments.length,
-    };
-    const pass = encoder.beginComputePass();
-    for (const { kernel, bindGroup, size } of this.#program) {
-      const [x, y, z] = size(counts);
-      if (x * y * z === 0) continue;
-      invariant(Math.max(x, y, z) <= 65_535, `a dispatch of ${x} × ${y} × ${z} workgroups`);
-      pass.setPipeline(kernel(counts).pipeline);
-      pass.setBindGroup(0, bindGroup);
-      pass.dispatchWorkgroups(x, y, z);
+      top: topOfPlan(plan),
+      attention,
+    });
+    for (let from = 0; from < dispatches.length; from += submitDispatches) {
+      const encoder = this.#device.createCommandEncoder();
+      const pass = encoder.beginComputePass();
+      encodeDispatches(pass, dispatches.slice(from, from + submitDispatches));
+      pass.end();
+      if (from + submitDispatches >= dispatches.length) this.#keepLogits(encoder, plan);
+      queue.submit([encoder.finish()]);
     }
-    pass.end();
+    for (const { nextSlot, window } of plan.segments) if (!window) this.#turns[nextSlot]! ^= 1;
   }
 
-  async #submit(encoder: GPUCommandEncoder, plan: Plan): Promise<PassResult> {
-    const { rows, results, keptLogits, taps } = this.#places;
-    const logits = rows.get("logits")!;
-    const { vocabSize, hiddenSize } = this.#shape;
-    // A state that moves on leaves the row that it kept behind.
-    for (const { nextSlot } of plan.segments) this.#kept.delete(nextSlot);
+  #keepLogits(encoder: GPUCommandEncoder, plan: Plan): void {
+    const { arrays, keptLogits } = this.#places;
+    const { buffer, stride } = arrays.rows.get("logits")!;
+    const bytes = 4 * this.#shape.vocabSize;
+    // A state that moves on leaves the row that it kept behind; a window's moves at its keep.
+    for (const { nextSlot, window } of plan.segments) if (!window) this.#kept.delete(nextSlot);
     plan.draws.forEach((draw, index) => {
       if (!draw.keepLogits) return;
       const { nextSlot } = plan.segments.find((part) => draw.row < part.firstRow + part.rows)!;
-      const from = 4 * index * logits.stride;
-      encoder.copyBufferToBuffer(
-        logits.buffer,
-        from,
-        keptLogits,
-        4 * nextSlot * vocabSize,
-        4 * vocabSize,
-      );
+      encoder.copyBufferToBuffer(buffer, 4 * index * stride, keptLogits, nextSlot * bytes, bytes);
       this.#kept.add(nextSlot);
     });
-    const wide = plan.draws.flatMap((draw, index) => (draw.candidates === 1 ? [] : [index]));
-    const parts = await this.#readback.submit(encoder, [
-      { buffer: results, offset: 0, bytes: 16 * plan.draws.length },
+  }
+
+  async #resultOf(plan: Plan): Promise<PassResult> {
+    const { arrays, results, taps } = this.#places;
+    const logits = arrays.rows.get("logits")!;
+    const { vocabSize, hiddenSize } = this.#shape;
+    const wide = plan.draws.flatMap((draw, index) => (topOf(draw.candidates) > 0 ? [] : [index]));
+    const top = topOfPlan(plan);
+    const resultBytes = top === 0 ? 0 : 8 * (top + 1) * plan.draws.length;
+    const parts = await this.#readback.bring([
+      { buffer: results, offset: 0, bytes: resultBytes },
       ...wide.map((index) => ({
         buffer: logits.buffer,
         offset: 4 * index * logits.stride,
@@ -242,79 +334,38 @@ export class WebgpuBackend implements Backend {
       })),
       ...taps.map((buffer) => ({ buffer, offset: 0, bytes: 4 * plan.ids.length * hiddenSize })),
     ]);
-    const best = parts[0]!;
+    const selected = parts[0]!;
     return {
       draws: plan.draws.map((draw, index) => {
         const position = drawPosition(plan, draw.row);
         const row = wide.indexOf(index);
         if (row >= 0) return orderedOrNot(parts[1 + row]!, draw.candidates, position);
-        return bestOf(best, index, position);
+        const count = Math.min(draw.candidates, vocabSize);
+        const record = selected.subarray(2 * (top + 1) * index, 2 * (top + 1) * (index + 1));
+        return selectedOf(record, count, position);
       }),
       taps: parts.slice(1 + wide.length),
     };
   }
 
-  /** The pages that hold [0, rows), whole. */
-  #pageRanges(buffers: readonly GPUBuffer[], pages: readonly PageId[], rows: number) {
-    const bytes = 4 * this.#pageFloats;
-    const held = pages.slice(0, Math.ceil(rows / pageRows));
-    return buffers.flatMap((buffer) =>
-      held.map((page) => ({ buffer, offset: page * bytes, bytes })),
-    );
-  }
-
-  get #pageFloats(): number {
-    return this.#shape.kvHeadCount * pageRows * this.#shape.headDim;
-  }
-
-  /** Pages [layer, page][kv head, row, dim] → [layer, row, kv head, dim]. */
-  #fromPages(parts: readonly Float32Array[], rows: number): Float32Array {
-    const out = new Float32Array(this.#places.keys.length * rows * derivedSizes(this.#shape).kvDim);
-    const pagesEach = Math.ceil(rows / pageRows);
-    this.#eachVector(rows, (layer, row, inPage, at, width) => {
-      const page = parts[layer * pagesEach + Math.floor(row / pageRows)]!;
-      out.set(page.subarray(inPage, inPage + width), at);
+  /** Pages of all layers, one layer after the other → [layer, row, kv head, dim]. */
+  #fromPages(kind: "keys" | "values", parts: readonly Float32Array[], rows: number): Float32Array {
+    const { kv, keys } = this.#places;
+    const floats = rows * derivedSizes(this.#shape).kvDim;
+    const out = new Float32Array(keys.length * floats);
+    const pagesEach = parts.length / Math.max(1, keys.length);
+    keys.forEach((_, layer) => {
+      const own = parts.slice(layer * pagesEach, (layer + 1) * pagesEach);
+      kv.unpack(kind, own, rows, out.subarray(layer * floats, (layer + 1) * floats));
     });
     return out;
   }
 
-  #toPages(
-    buffers: readonly GPUBuffer[],
-    all: Float32Array,
-    pages: readonly PageId[],
-    rows: number,
-  ): void {
-    this.#eachVector(rows, (layer, row, inPage, at, width) => {
-      const page = pages[Math.floor(row / pageRows)]!;
-      const offset = 4 * (page * this.#pageFloats + inPage);
-      this.#device.queue.writeBuffer(buffers[layer]!, offset, all.slice(at, at + width));
+  #toPages(kind: "keys" | "values", all: Float32Array, pages: readonly PageId[], rows: number) {
+    const floats = rows * derivedSizes(this.#shape).kvDim;
+    this.#places[kind].forEach((buffer, layer) => {
+      const own = all.subarray(layer * floats, (layer + 1) * floats);
+      this.#places.kv.write(this.#device.queue, buffer, kind, pages, rows, own);
     });
   }
-
-  #eachVector(
-    rows: number,
-    visit: (layer: number, row: number, inPage: number, at: number, width: number) => void,
-  ): void {
-    const { kvHeadCount, headDim } = this.#shape;
-    for (let layer = 0; layer < this.#places.keys.length; layer++) {
-      for (let row = 0; row < rows; row++) {
-        for (let head = 0; head < kvHeadCount; head++) {
-          const inPage = (head * pageRows + (row % pageRows)) * headDim;
-          const at = ((layer * rows + row) * kvHeadCount + head) * headDim;
-          visit(layer, row, inPage, at, headDim);
-        }
-      }
-    }
-  }
-}
-
-/** The argmax kernel's record of a draw. */
-function bestOf(
-  results: Float32Array,
-  draw: number,
-  position: number,
-): Candidates | NonFiniteLogitsError {
-  const words = new Uint32Array(results.buffer, results.byteOffset + 16 * draw, 4);
-  if (words[2] === 0) return new NonFiniteLogitsError(position);
-  return { ids: Int32Array.of(words[0]!), logits: results.slice(4 * draw + 1, 4 * draw + 2) };
 }

@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
 import { InputError } from "../../errors.ts";
+import { gpuActivations } from "../../open-model.ts";
 import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
 import {
@@ -20,6 +21,7 @@ interface BenchFlags extends ModelFlags {
   readonly busy?: boolean;
   readonly shape?: string;
   readonly bits: AffineBits;
+  readonly compareScan?: boolean;
   readonly json?: boolean;
 }
 
@@ -45,6 +47,10 @@ export function benchCommand(io: CliIo): Command {
         .default(4)
         .argParser((text) => Number(text)),
     )
+    .option(
+      "--compare-scan",
+      "with --shape: also measure a copy of each layer's state, in turns A B B A; needs twice the memory",
+    )
     .option("--busy", "also measure beside one endless loop a core, in turns")
     .addOption(jsonOption("print one JSON report"));
   addModelOptions(command);
@@ -55,8 +61,15 @@ export function benchCommand(io: CliIo): Command {
     }
     if (name !== "decode") throw new InputError(`There is no bench ${name}: decode.`);
     if (flags.shape !== undefined) {
-      const { shape, bits, repeats, adapter } = flags;
-      const synthetic = await benchSynthetic(shape, bits, repeats, adapter ?? null);
+      const { shape, bits, repeats, adapter = null } = flags;
+      const { activations, kv } = openOptions({ ...flags, backend: "webgpu" });
+      const choice = { adapter, activations: gpuActivations(activations), ...(kv && { kv }) };
+      const compareScan = flags.compareScan ?? false;
+      const synthetic = await benchSynthetic({
+        ...{ shape, bits, repeats, choice, compareScan },
+        onPass: ({ rows, context, ms, tokens_per_second: speed }) =>
+          io.stderr.write(`${rows} rows at ${context}: ${ms.median} ms, ${speed} tok/s\n`),
+      });
       io.stdout.write(`${JSON.stringify(synthetic, null, 2)}\n`);
       return;
     }

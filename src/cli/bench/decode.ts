@@ -128,6 +128,7 @@ function startToFirstToken(model: string, options: OpenOptions): Promise<number>
   if (options.threads !== undefined) args.push("--threads", String(options.threads));
   if (options.backend !== undefined) args.push("--backend", options.backend);
   if (options.activations !== undefined) args.push("--activations", options.activations);
+  if (options.kv !== undefined) args.push("--kv", options.kv);
   const start = systemClock.nowMs();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   return new Promise((resolve, reject) => {

@@ -1,20 +1,21 @@
-import type { Backend } from "../../backend/backend.ts";
 import { systemClock } from "../../clock.ts";
-import { InvariantError } from "../../errors.ts";
-import { type PageId, pageId, slotId } from "../../ids.ts";
+import { invariant } from "../../errors.ts";
 import { pageRows } from "../../limits.ts";
-import { planPass } from "../../model/plan.ts";
-import { openSyntheticGpu } from "../../node.ts";
+import { forwardSteps } from "../../model/forward.ts";
+import { derivedSizes } from "../../model/shape.ts";
+import { type GpuChoice, inspectGpu, openSyntheticGpu } from "../../node.ts";
 import { randomWeights } from "../../weights/random.ts";
-import type { AffineBits } from "../../weights/weights.ts";
+import type { AffineBits, Matrix, Weights } from "../../weights/weights.ts";
+import { PassBench, type PassCase, type PassTimes } from "./pass-bench.ts";
 import { namedShape } from "./shapes.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
-const contextTokens = 4096;
-const rowsMax = 512;
-/** Rows of the measured passes: plain decoding, verify rounds, a prompt chunk. */
-const passRows = [1, 2, 4, 8, 16, 512];
-const contexts = [0, 2048];
+const chunk = 512;
+const contexts = [0, 2048, 16_384];
+/** Plain decoding and verify rounds; then prompts. */
+const decodeRows = [1, 2, 4, 8, 16];
+const promptRows = [512, 2048, 8192];
+const contextTokens = Math.max(...contexts) + Math.max(...promptRows);
 
 export interface SyntheticReport {
   readonly bench: "decode";
@@ -25,7 +26,11 @@ export interface SyntheticReport {
   readonly repeats: number;
   readonly weight_gib: number;
   readonly open_seconds: number;
+  /** Of a kernel that only reads, in this run. */
+  readonly read_gb_per_second: number;
   readonly passes: readonly PassReport[];
+  /** Plain steps with the state in place and with a copy of it, in turns A B B A; absent unless asked. */
+  readonly scan?: ScanReport;
 }
 
 export interface PassReport {
@@ -34,89 +39,161 @@ export interface PassReport {
   /** From giving the plan to having its drawn ids. */
   readonly ms: Spread;
   readonly tokens_per_second: number;
-  /** The part of it that the host spends before the GPU has its work. */
+  /** The part of it that the host spends on giving the plan. */
   readonly encode_ms: Spread;
+  /** Of this time over that of one row at the same context; of rounds. */
+  readonly of_plain?: number;
+  /** Least bytes that the GPU reads and writes: weights, states, keys and values; of rounds. */
+  readonly bytes?: number;
+  /** Those bytes over the time and the read bandwidth. */
+  readonly share_of_bandwidth?: number;
+  readonly dispatches: number;
+  readonly us_per_dispatch: number;
+}
+
+export interface ScanReport {
+  readonly in_place_ms: Spread;
+  readonly copy_ms: Spread;
+  /** Bytes of state that the copy moves besides. */
+  readonly copied_bytes: number;
+}
+
+export interface SyntheticOptions {
+  readonly shape: string;
+  readonly bits: AffineBits;
+  readonly repeats: number;
+  readonly choice: GpuChoice;
+  readonly compareScan: boolean;
+  /** Called with each result as it comes: a run takes minutes. */
+  readonly onPass?: (pass: PassReport) => void;
 }
 
 /** Measures passes over random weights of a released model's shape, made on the device. */
-export async function benchSynthetic(
-  name: string,
-  bits: AffineBits,
-  repeats: number,
-  adapter: string | null,
-): Promise<SyntheticReport> {
-  const shape = namedShape(name);
-  if (!shape) throw new InvariantError(`the shape ${name}`);
+export async function benchSynthetic(options: SyntheticOptions): Promise<SyntheticReport> {
+  const { bits, repeats, choice } = options;
+  const shape = namedShape(options.shape);
+  invariant(shape !== null, `the shape ${options.shape}`);
+  const { read } = (await inspectGpu(choice.adapter)).chosen;
+  const readPerMs = read.medianBytesPerSecond / 1000;
   const weights = randomWeights(shape, { seed: 1, bits, groupSize: 64 });
   const pages = contextTokens / pageRows;
-  const sizes = { weights, slots: 1, pages, rowsMax, drawsMax: 16, taps: [] };
+  const sizes = { weights, slots: 1, pages, rowsMax: chunk, drawsMax: 16, taps: [] };
   const start = systemClock.nowMs();
-  await using backend = await openSyntheticGpu(sizes, adapter);
+  await using backend = await openSyntheticGpu(sizes, choice);
   const openSeconds = (systemClock.nowMs() - start) / 1000;
   const bench = new PassBench(backend);
+  await bench.warmUp();
   const passes: PassReport[] = [];
+  const add = (pass: PassReport) => {
+    passes.push(pass);
+    options.onPass?.(pass);
+  };
   for (const context of contexts) {
-    for (const rows of passRows) passes.push(await bench.measure(rows, context, repeats));
+    const rounds = await measure(bench, decodeRows, context, repeats);
+    const plainMs = rounds[0]!.ms.median;
+    for (const [index, rows] of decodeRows.entries()) {
+      const bytes = bytesOf(weights, rows, context, choice.kv === "f16" ? 2 : 4);
+      const { ms, encodeMs } = rounds[index]!;
+      add({
+        ...common(rows, context, ms, encodeMs, backend.dispatches(rows, rows)),
+        of_plain: rounded(ms.median / plainMs),
+        bytes,
+        share_of_bandwidth: rounded(bytes / ms.median / readPerMs),
+      });
+    }
+    const prompts = await measure(bench, promptRows, context, Math.ceil(repeats / 5));
+    for (const [index, rows] of promptRows.entries()) {
+      const { ms, encodeMs } = prompts[index]!;
+      const dispatches = (rows / chunk) * backend.dispatches(chunk, 1);
+      add(common(rows, context, ms, encodeMs, dispatches));
+    }
   }
   const { info } = backend;
   return {
     bench: "decode",
-    shape: name,
+    shape: options.shape,
     bits,
     backend: `${info.name}: ${info.device}; ${info.arithmetic}`,
     node: process.version,
     repeats,
     weight_gib: rounded(info.memory.weightBytes / 2 ** 30),
     open_seconds: rounded(openSeconds),
+    read_gb_per_second: rounded(read.medianBytesPerSecond / 1e9),
     passes,
+    ...(options.compareScan && { scan: await compareScan(bench, sizes, options) }),
   };
 }
 
-class PassBench {
-  readonly #backend: Backend;
-  readonly #pages: readonly PageId[];
+function common(rows: number, context: number, ms: Spread, encode: Spread, dispatches: number) {
+  return {
+    rows,
+    context,
+    ms,
+    tokens_per_second: rounded((1000 * rows) / ms.median),
+    encode_ms: encode,
+    dispatches,
+    us_per_dispatch: rounded((1000 * ms.median) / dispatches),
+  };
+}
 
-  constructor(backend: Backend) {
-    this.#backend = backend;
-    this.#pages = Array.from({ length: backend.info.pages }, (_, index) => pageId(index));
-    backend.open(slotId(0));
+/** The cases in turns; those that are short, after one run that isn't counted. */
+async function measure(
+  bench: PassBench,
+  rows: readonly number[],
+  context: number,
+  repeats: number,
+): Promise<{ ms: Spread; encodeMs: Spread }[]> {
+  const cases: PassCase[] = rows.map((count) => ({ rows: count, context, chunk }));
+  for (const each of cases) if (each.rows < chunk) await bench.run(each);
+  const times: PassTimes[][] = cases.map(() => []);
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    for (const [index, each] of cases.entries()) times[index]!.push(await bench.run(each));
   }
+  return times.map((runs) => ({
+    ms: spread(runs.map(({ ms }) => ms)),
+    encodeMs: spread(runs.map(({ encodeMs }) => encodeMs)),
+  }));
+}
 
-  async measure(rows: number, context: number, asked: number): Promise<PassReport> {
-    // A prompt chunk is long, and steady enough.
-    const repeats = rows > 16 ? Math.min(asked, 3) : asked;
-    await this.#pass(rows, context);
-    const times: number[] = [];
-    const encodes: number[] = [];
-    for (let repeat = 0; repeat < repeats; repeat++) {
-      const { ms, encodeMs } = await this.#pass(rows, context);
-      times.push(ms);
-      encodes.push(encodeMs);
+async function compareScan(
+  inPlace: PassBench,
+  sizes: Parameters<typeof openSyntheticGpu>[0],
+  { repeats, choice }: SyntheticOptions,
+): Promise<ScanReport> {
+  await using backend = await openSyntheticGpu({ ...sizes, gdnPath: "copy" }, choice);
+  const copy = new PassBench(backend);
+  const plain = { rows: 1, context: 0, chunk };
+  const times: Record<"A" | "B", number[]> = { A: [], B: [] };
+  await inPlace.run(plain);
+  await copy.run(plain);
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    for (const turn of ["A", "B", "B", "A"] as const) {
+      const { ms } = await (turn === "A" ? inPlace : copy).run(plain);
+      times[turn].push(ms);
     }
-    const ms = spread(times);
-    const tokensPerSecond = rounded((1000 * rows) / ms.median);
-    return { rows, context, ms, tokens_per_second: tokensPerSecond, encode_ms: spread(encodes) };
   }
+  const { linearLayers, stateFloats } = derivedSizes(sizes.weights.shape);
+  return {
+    in_place_ms: spread(times.A),
+    copy_ms: spread(times.B),
+    copied_bytes: 8 * linearLayers * stateFloats,
+  };
+}
 
-  /** The KV before `start` may be anything: the time doesn't depend on it. */
-  async #pass(rows: number, start: number): Promise<{ ms: number; encodeMs: number }> {
-    const { vocabSize } = this.#backend.info.shape;
-    const ids = Array.from({ length: rows }, (_, i) => (i * 7919 + start) % vocabSize);
-    const plan = planPass([
-      {
-        ids,
-        start,
-        stateSlot: slotId(0),
-        nextSlot: slotId(0),
-        pages: this.#pages,
-        draw: rows > 16 ? "last" : "all",
-        candidates: 1,
-      },
-    ]);
-    const begin = systemClock.nowMs();
-    const handle = this.#backend.verify(plan);
-    const given = systemClock.nowMs();
-    await this.#backend.read(handle);
-    return { ms: systemClock.nowMs() - begin, encodeMs: given - begin };
-  }
+/** Bytes that a round of `rows` must move: each read or written once. */
+function bytesOf(weights: Weights, rows: number, context: number, kvBytes: number): number {
+  const { shape } = weights;
+  const { linearLayers, stateFloats, fullLayers, kvDim } = derivedSizes(shape);
+  const matrices = forwardSteps(shape, []).flatMap((step) =>
+    step.op === "project" ? step.projections.map(({ matrix }) => weights.matrix(matrix)) : [],
+  );
+  const weightBytes = matrices.reduce((sum, matrix) => sum + storedBytes(matrix), 0);
+  const stateBytes = 2 * 4 * linearLayers * stateFloats;
+  return weightBytes + stateBytes + 2 * kvBytes * fullLayers * kvDim * (context + rows);
+}
+
+function storedBytes(matrix: Matrix): number {
+  const count = matrix.rows * matrix.cols;
+  if (matrix.kind === "dense") return count * (matrix.dtype === "f32" ? 4 : 2);
+  return (count * matrix.bits) / 8 + (count / matrix.groupSize) * 4;
 }

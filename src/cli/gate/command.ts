@@ -32,7 +32,7 @@ export function gateCommand(io: CliIo): Command {
   addBackendOptions(command);
   return command.action(async (name: string | undefined, flags: GateFlags) => {
     if (name === undefined) {
-      for (const gate of gates) io.stdout.write(`${gate.name.padEnd(8)} ${gate.about}\n`);
+      for (const gate of gates) io.stdout.write(`${gate.name.padEnd(9)} ${gate.about}\n`);
       return;
     }
     const choice = openOptions(flags);

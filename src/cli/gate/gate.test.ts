@@ -144,6 +144,45 @@ test("golden fails where one norm is off by a thousandth", async () => {
   expect(bad.failed).toBeGreaterThan(0);
 });
 
+test("synthetic passes on a backend that keeps its word", { timeout: 120_000 }, async () => {
+  const report = await run("synthetic", fake);
+  expect(report.cases.filter((result) => !result.ok)).toEqual([]);
+  expect(report.passed).toBeGreaterThan(30);
+  expect(report.backend).toMatch(/seed \d+/);
+});
+
+const plantedInWindows: readonly (readonly [string, (backend: Backend) => Partial<Backend>])[] = [
+  [
+    "a keep takes one row too few",
+    (backend) => ({
+      keep: (handle, rows) =>
+        backend.keep(
+          handle,
+          rows.map((kept) => Math.max(0, kept - 1)),
+        ),
+    }),
+  ],
+  [
+    "a window is a chain",
+    (backend) => ({
+      verify: (plan) =>
+        backend.verify({
+          ...plan,
+          segments: plan.segments.map((segment) => ({ ...segment, window: false })),
+        }),
+      keep: () => {},
+    }),
+  ],
+];
+
+test.each(plantedInWindows)("synthetic fails where %s", async (_, fault) => {
+  const report = await run("synthetic", faulty(fake, fault));
+  const failed = report.cases.filter((result) => !result.ok).map((result) => result.name);
+  expect(failed.some((name) => name.endsWith("partial keeps"))).toBe(true);
+});
+
 test("an unknown gate is refused with the names of all", async () => {
-  await expect(run("golder", fake)).rejects.toThrow(/no gate golder: golden, chunks, rows/);
+  await expect(run("golder", fake)).rejects.toThrow(
+    /no gate golder: golden, chunks, rows, synthetic/,
+  );
 });

@@ -3,6 +3,7 @@ import type { GateRun } from "./gate-run.ts";
 import { goldenGate } from "./golden.ts";
 import type { GateOptions } from "./options.ts";
 import { rowsGate } from "./rows.ts";
+import { syntheticGate } from "./synthetic.ts";
 
 export interface Gate {
   readonly name: string;
@@ -26,5 +27,10 @@ export const gates: readonly Gate[] = [
     name: "rows",
     about: "a row alone equals the same row among others, shuffled and beside NaN",
     run: rowsGate,
+  },
+  {
+    name: "synthetic",
+    about: "random models, no files: chunks, windows, moves, snapshots equal one row at a time",
+    run: syntheticGate,
   },
 ];

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BackendOptions } from "../../backend/backend.ts";
+import type { Backend, BackendOptions } from "../../backend/backend.ts";
 import { readSafetensorsHeader } from "../../checkpoint/safetensors.ts";
 import type { TensorEntry } from "../../checkpoint/safetensors-tensor.ts";
 import type { ByteSource } from "../../checkpoint/source.ts";
@@ -20,8 +20,22 @@ export function findReference(path: string, extra: string | null): string | null
   return all.map((folder) => join(folder, path)).find((file) => existsSync(file)) ?? null;
 }
 
-/** How far a logit may be from transformers'. */
-export const logitsTolerance = 2e-3;
+/** How far a backend may be from transformers. */
+export interface Tolerances {
+  readonly logits: number;
+  /** Of hidden states, histories, keys and values whose largest entry is `peak`. */
+  hidden(peak: number): number;
+  /** The same of recurrent states. */
+  state(peak: number): number;
+  /** Tokens are compared as far as every margin is as large: below, either may be right. */
+  readonly margin: number;
+}
+
+export const tolerancesOf = ({ info }: Backend): Tolerances =>
+  info.activations === "f16" || info.kv === "f16"
+    ? { logits: 3e-2, hidden: (peak) => 2e-2 * peak, state: (peak) => 2e-2 * peak, margin: 0.06 }
+    : { logits: 2e-3, hidden: () => 1e-3, state: (peak) => 1e-4 * peak, margin: 0.01 };
+
 /** KV pages of the longest reference case with its reply. */
 export const goldenPages: number = pagesFor(512);
 

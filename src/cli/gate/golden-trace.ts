@@ -11,14 +11,12 @@ import {
   GoldenTensors,
   goldenPages,
   goldenSizes,
-  logitsTolerance,
+  type Tolerances,
+  tolerancesOf,
 } from "./golden-data.ts";
 import { withWeights } from "./open-weights.ts";
 import type { GateOptions } from "./options.ts";
 import { candidatesOf, Timeline } from "./timeline.ts";
-
-const hiddenTolerance = 1e-3;
-const stateTolerance = 1e-4;
 
 /** The taps of every layer's input and of the last one's output. */
 export const everyLayer = (shape: ModelShape): number[] =>
@@ -33,10 +31,11 @@ export async function traceCells(
 ): Promise<void> {
   const ids = [...(await trace.i32("trace.ids"))];
   const { shape } = backend.info;
+  const tolerances = tolerancesOf(backend);
   const { result, snapshot } = await passOver(backend, ids);
   for (let layer = 0; layer < shape.layerTypes.length; layer++) {
     await run.cell(`trace hidden ${layer}`, async () =>
-      within(result.taps[layer]!, await trace.f32(`trace.hidden.${layer}`), hiddenTolerance),
+      within(result.taps[layer]!, await trace.f32(`trace.hidden.${layer}`), tolerances.hidden),
     );
   }
   const layers = shape.layerTypes.length;
@@ -44,26 +43,34 @@ export async function traceCells(
     within(
       normed(result.taps[layers]!, finalNorm, shape.normEps),
       await trace.f32(`trace.hidden.${layers}`),
-      hiddenTolerance,
+      tolerances.hidden,
     ),
   );
   for (const layer of [0, 6]) {
     await run.cell(`trace recurrent state ${layer}`, async () =>
-      relative(stateOf(snapshot, shape, layer), await trace.f32(`trace.recurrent_state.${layer}`)),
+      within(
+        stateOf(snapshot, shape, layer),
+        await trace.f32(`trace.recurrent_state.${layer}`),
+        tolerances.state,
+      ),
     );
     await run.cell(`trace conv history ${layer}`, async () => {
       const rows = await trace.f32(`trace.conv_state.${layer}`);
-      return within(historyOf(snapshot, shape, layer), latestRows(rows, shape), hiddenTolerance);
+      return within(historyOf(snapshot, shape, layer), latestRows(rows, shape), tolerances.hidden);
     });
   }
   await run.cell("trace keys 3", async () =>
-    within(kvOf(snapshot.keys, shape, ids.length), await trace.f32("trace.k.3"), hiddenTolerance),
+    within(kvOf(snapshot.keys, shape, ids.length), await trace.f32("trace.k.3"), tolerances.hidden),
   );
   await run.cell("trace values 3", async () =>
-    within(kvOf(snapshot.values, shape, ids.length), await trace.f32("trace.v.3"), hiddenTolerance),
+    within(
+      kvOf(snapshot.values, shape, ids.length),
+      await trace.f32("trace.v.3"),
+      tolerances.hidden,
+    ),
   );
   await run.cell("trace logits", async () =>
-    logitRows(result, await trace.f32("trace.logits"), shape.vocabSize, 8),
+    logitRows(result, await trace.f32("trace.logits"), shape.vocabSize, 8, tolerances),
   );
 }
 
@@ -96,22 +103,27 @@ async function compareWrapper(
 ): Promise<void> {
   const { shape } = weights;
   await using backend = await options.open(goldenSizes(weights, everyLayer(shape)));
+  const tolerances = tolerancesOf(backend);
   const { result, snapshot } = await passOver(backend, [...(await trace.i32("ids"))]);
   const layers = shape.layerTypes.length;
   await run.cell("wrapper logits", async () =>
-    logitRows(result, await trace.f32("logits"), shape.vocabSize, 1),
+    logitRows(result, await trace.f32("logits"), shape.vocabSize, 1, tolerances),
   );
   const finalNorm = await weights.vector("norm");
   for (let layer = 0; layer <= layers; layer++) {
     const raw = result.taps[layer]!;
     const hidden = layer < layers ? raw : normed(raw, finalNorm, shape.normEps);
     await run.cell(`wrapper hidden ${layer}`, async () =>
-      within(hidden, await trace.f32(`hidden.${layer}`), hiddenTolerance),
+      within(hidden, await trace.f32(`hidden.${layer}`), tolerances.hidden),
     );
   }
   for (const layer of [0, 2]) {
     await run.cell(`wrapper recurrent state ${layer}`, async () =>
-      relative(stateOf(snapshot, shape, layer), await trace.f32(`recurrent_state.${layer}`)),
+      within(
+        stateOf(snapshot, shape, layer),
+        await trace.f32(`recurrent_state.${layer}`),
+        tolerances.state,
+      ),
     );
   }
 }
@@ -140,24 +152,25 @@ async function passOver(backend: Backend, ids: readonly number[]) {
   return { result, snapshot };
 }
 
-function within(actual: Float32Array, expected: Float32Array, tolerance: number) {
+function within(actual: Float32Array, expected: Float32Array, tolerance: (peak: number) => number) {
+  const peak = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   let worst = actual.length === expected.length ? 0 : Number.POSITIVE_INFINITY;
   actual.forEach((value, at) => {
     worst = Math.max(worst, Math.abs(value - expected[at]!));
   });
   // NaN compares false.
-  return { ok: worst <= tolerance, detail: `within ${worst.toExponential(1)}` };
-}
-
-/** The largest difference, relative to the largest value. */
-function relative(actual: Float32Array, expected: Float32Array) {
-  const peak = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const { ok, detail } = within(actual, expected, stateTolerance * peak);
-  return { ok, detail: `${detail} of ${peak.toExponential(1)}` };
+  const ok = worst <= tolerance(peak);
+  return { ok, detail: `within ${worst.toExponential(1)} of ${peak.toExponential(1)}` };
 }
 
 /** Compares every `step`-th row's logits with the rows of `expected`. */
-function logitRows(result: PassResult, expected: Float32Array, vocabSize: number, step: number) {
+function logitRows(
+  result: PassResult,
+  expected: Float32Array,
+  vocabSize: number,
+  step: number,
+  tolerances: Tolerances,
+) {
   const rows = expected.length / vocabSize;
   const actual = new Float32Array(expected.length);
   for (let row = 0; row < rows; row++) {
@@ -166,7 +179,7 @@ function logitRows(result: PassResult, expected: Float32Array, vocabSize: number
       actual[row * vocabSize + id] = logits[at]!;
     });
   }
-  return within(actual, expected, logitsTolerance);
+  return within(actual, expected, () => tolerances.logits);
 }
 
 function linearIndex(shape: ModelShape, layer: number): number {

@@ -114,7 +114,8 @@ class RowCells {
   }
 }
 
-function poisoned(snapshot: Snapshot): Snapshot {
+/** The snapshot with NaN in place of every float of state, history and KV. */
+export function poisoned(snapshot: Snapshot): Snapshot {
   const nan = (array: Float32Array) => new Float32Array(array.length).fill(Number.NaN);
   return {
     ...snapshot,

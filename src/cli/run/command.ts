@@ -3,7 +3,8 @@ import { readConfig } from "../../checkpoint/config.ts";
 import { openFolder } from "../../checkpoint/source-node.ts";
 import { InputError } from "../../errors.ts";
 import type { TokenId } from "../../ids.ts";
-import { modelFolder, openTemplate } from "../../node.ts";
+import { modelFolder } from "../../node.ts";
+import { openTemplate } from "../../open-model.ts";
 import type { CliIo } from "../io.ts";
 import { loadEngine } from "../load.ts";
 import {

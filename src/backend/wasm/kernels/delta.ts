@@ -5,11 +5,13 @@ import {
   PASS_SEGMENTS,
   PASS_SEGMENT_TABLE,
   SCAN_COLUMNS,
+  SCRATCH_PREPARED,
   SEGMENT_BYTES,
   SEGMENT_FIRST_ROW,
   SEGMENT_NEXT_SLOT,
   SEGMENT_ROWS,
   SEGMENT_STATE_SLOT,
+  SEGMENT_WINDOW,
 } from "../layout";
 import { exp1, madd, silu4, sigmoid4, softplus, sumOfSquares } from "./math";
 import { nextUnit, share } from "./sync";
@@ -112,14 +114,16 @@ function gate(record: usize, row: i32, head: i32): void {
  * the sums over the key dim ascending, in f32.
  *
  * Unit = (segment, value head, SCAN_COLUMNS columns of the value dim), then one unit a segment that
- * publishes the conv history. A unit reads and writes its own columns of S and no others, so the
+ * publishes the conv history, or logs a window's rows. A unit reads and writes its own columns of S and no others, so the
  * state may be updated in place (stateSlot = nextSlot); validatePlan has refused plans in which a
  * written slot is read by another segment. When the slots differ, the first row reads stateSlot and
- * writes nextSlot, and the rest stay there.
+ * writes nextSlot, and the rest stay there. A window's state goes on in the thread's scratch instead, and
+ * its rows are logged for KEEP.
  * Operands: conv out, stride, gates, stride, state, state slot bytes, o, stride, key heads, value heads,
- * key dim, value dim, publish record {qkv, stride, history, history slot bytes, channels, taps − 1}.
+ * key dim, value dim, raw rows record {qkv, stride, history, history slot bytes, channels, taps − 1, log,
+ * log slot bytes, log row bytes}. A log row: raw qkv, keys, δ, decays.
  */
-export function scan(op: usize, pass: usize): void {
+export function scan(op: usize, pass: usize, scratch: usize): void {
   const valueHeads = load<i32>(op, 44);
   const slices = load<i32>(op, 52) / SCAN_COLUMNS;
   const segments = load<i32>(pass, PASS_SEGMENTS);
@@ -129,14 +133,20 @@ export function scan(op: usize, pass: usize): void {
     if (unit < columnsUnits) {
       const segment = segmentOf(pass, unit / (valueHeads * slices));
       const rest = unit % (valueHeads * slices);
-      scanColumns(op, segment, rest / slices, (rest % slices) * SCAN_COLUMNS);
+      scanColumns(op, segment, rest / slices, (rest % slices) * SCAN_COLUMNS, scratch);
     } else {
-      publishHistory(load<u32>(op, 56) as usize, segmentOf(pass, unit - columnsUnits));
+      const record = load<u32>(op, 56) as usize;
+      const segment = segmentOf(pass, unit - columnsUnits);
+      if (load<i32>(segment, SEGMENT_WINDOW) != 0) {
+        logWindow(op, record, segment);
+      } else {
+        publishHistory(record, segment, load<u32>(record) as usize, load<u32>(record, 4) as usize);
+      }
     }
   }
 }
 
-function scanColumns(op: usize, segment: usize, head: i32, column: i32): void {
+function scanColumns(op: usize, segment: usize, head: i32, column: i32, scratch: usize): void {
   const convStride = load<u32>(op, 12) as usize;
   const gateStride = load<u32>(op, 20) as usize;
   const slotBytes = load<u32>(op, 28) as usize;
@@ -153,8 +163,19 @@ function scanColumns(op: usize, segment: usize, head: i32, column: i32): void {
     (((head * keyDim * valueDim) as usize) << 2) + ((column as usize) << 2);
   const state = load<u32>(op, 24) as usize;
   const stateSlot = load<i32>(segment, SEGMENT_STATE_SLOT) as usize;
-  const next = state + (load<i32>(segment, SEGMENT_NEXT_SLOT) as usize) * slotBytes + within;
+  const isWindow = load<i32>(segment, SEGMENT_WINDOW) != 0;
+  const next = isWindow
+    ? scratch + SCRATCH_PREPARED
+    : state + (load<i32>(segment, SEGMENT_NEXT_SLOT) as usize) * slotBytes + within;
+  const nextRowBytes = isWindow ? (SCAN_COLUMNS as usize) << 2 : rowBytes;
   let from = state + stateSlot * slotBytes + within;
+  let fromRowBytes = rowBytes;
+  const record = load<u32>(op, 56) as usize;
+  let delta: usize = 0;
+  if (isWindow) {
+    const before = load<i32>(record, 16) + keyHeads * keyDim + head * valueDim + column;
+    delta = logOf(record, segment) + ((before as usize) << 2);
+  }
   const convOut = load<u32>(op, 8) as usize;
   const gates = load<u32>(op, 16) as usize;
   const outBase =
@@ -166,22 +187,30 @@ function scanColumns(op: usize, segment: usize, head: i32, column: i32): void {
     const v =
       channels + (((2 * keyHeads * keyDim + head * valueDim + column) as usize) << 2);
     const gateAt = gates + row * gateStride + ((head as usize) << 3);
-    step(from, next, q, k, v, keyDim, rowBytes, gateAt, outBase + row * outStride);
+    const out = outBase + row * outStride;
+    step(from, fromRowBytes, next, nextRowBytes, q, k, v, keyDim, gateAt, out, delta);
     from = next;
+    fromRowBytes = nextRowBytes;
+    if (isWindow) delta += load<u32>(record, 32) as usize;
   }
 }
 
-/** One step for 16 columns. `from` and `to` are the same words, or different slots. */
+/**
+ * One step for 16 columns. `from` and `to` are the same words, or different places. δ goes to `delta`
+ * too, where that isn't zero.
+ */
 function step(
   from: usize,
+  fromRowBytes: usize,
   to: usize,
+  toRowBytes: usize,
   q: usize,
   k: usize,
   v: usize,
   keyDim: i32,
-  rowBytes: usize,
   gates: usize,
   out: usize,
+  delta: usize,
 ): void {
   const g = v128.load32_splat(gates);
   const beta = v128.load32_splat(gates, 4);
@@ -197,12 +226,18 @@ function step(
     p1 = madd(f32x4.mul(g, v128.load(s, 16)), ki, p1);
     p2 = madd(f32x4.mul(g, v128.load(s, 32)), ki, p2);
     p3 = madd(f32x4.mul(g, v128.load(s, 48)), ki, p3);
-    s += rowBytes;
+    s += fromRowBytes;
   }
   const d0 = f32x4.mul(beta, f32x4.sub(v128.load(v), p0));
   const d1 = f32x4.mul(beta, f32x4.sub(v128.load(v, 16), p1));
   const d2 = f32x4.mul(beta, f32x4.sub(v128.load(v, 32), p2));
   const d3 = f32x4.mul(beta, f32x4.sub(v128.load(v, 48), p3));
+  if (delta != 0) {
+    v128.store(delta, d0);
+    v128.store(delta, d1, 16);
+    v128.store(delta, d2, 32);
+    v128.store(delta, d3, 48);
+  }
   let o0 = zero;
   let o1 = zero;
   let o2 = zero;
@@ -223,8 +258,8 @@ function step(
     o1 = madd(s1, qi, o1);
     o2 = madd(s2, qi, o2);
     o3 = madd(s3, qi, o3);
-    s += rowBytes;
-    to += rowBytes;
+    s += fromRowBytes;
+    to += toRowBytes;
   }
   v128.store(out, o0);
   v128.store(out, o1, 16);
@@ -232,10 +267,102 @@ function step(
   v128.store(out, o3, 48);
 }
 
-/** The next slot's history: the last taps − 1 raw rows of (old history, the segment's rows). */
-function publishHistory(record: usize, segment: usize): void {
-  const qkv = load<u32>(record) as usize;
-  const stride = load<u32>(record, 4) as usize;
+/** The first log row of a segment's slot. */
+@inline
+function logOf(record: usize, segment: usize): usize {
+  const slot = load<i32>(segment, SEGMENT_STATE_SLOT) as usize;
+  return (load<u32>(record, 24) as usize) + slot * (load<u32>(record, 28) as usize);
+}
+
+/** Logs a window's raw rows, keys and decays; its δ are logged by the scan's units. */
+function logWindow(op: usize, record: usize, segment: usize): void {
+  const keyBytes = ((load<i32>(op, 40) * load<i32>(op, 48)) as usize) << 2;
+  const valueHeads = load<i32>(op, 44);
+  const valueBytes = ((valueHeads * load<i32>(op, 52)) as usize) << 2;
+  const rawBytes = (load<i32>(record, 16) as usize) << 2;
+  const first = load<i32>(segment, SEGMENT_FIRST_ROW) as usize;
+  const rows = load<i32>(segment, SEGMENT_ROWS) as usize;
+  let to = logOf(record, segment);
+  for (let row = first; row < first + rows; row++) {
+    const qkv = (load<u32>(record) as usize) + row * (load<u32>(record, 4) as usize);
+    const keys = (load<u32>(op, 8) as usize) + row * (load<u32>(op, 12) as usize) + keyBytes;
+    const gates = (load<u32>(op, 16) as usize) + row * (load<u32>(op, 20) as usize);
+    memory.copy(to, qkv, rawBytes);
+    memory.copy(to + rawBytes, keys, keyBytes);
+    const decays = to + rawBytes + keyBytes + valueBytes;
+    for (let head: usize = 0; head < (valueHeads as usize); head++) {
+      store<f32>(decays + (head << 2), load<f32>(gates + (head << 3)));
+    }
+    to += load<u32>(record, 32) as usize;
+  }
+}
+
+/**
+ * KEEP. Commits a window's first rows: S ← g·S; S ← S + k·δᵀ with the logged k, δ and g, which are the
+ * operations of SCAN in its order; then the conv history of the logged raw rows. Segments of the pass are
+ * the windows, and their rows those to commit. Units as of SCAN; a unit reads and writes its own words.
+ * Operands: state, state slot bytes, key heads, value heads, key dim, value dim, raw rows record (SCAN).
+ */
+export function keep(op: usize, pass: usize, windows: i32): void {
+  const valueHeads = load<i32>(op, 20);
+  const slices = load<i32>(op, 28) / SCAN_COLUMNS;
+  const record = load<u32>(op, 32) as usize;
+  const columnsUnits = windows * valueHeads * slices;
+  share(columnsUnits + windows);
+  for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
+    if (unit < columnsUnits) {
+      const segment = segmentOf(pass, unit / (valueHeads * slices));
+      const rest = unit % (valueHeads * slices);
+      keepColumns(op, record, segment, rest / slices, (rest % slices) * SCAN_COLUMNS);
+    } else {
+      const segment = segmentOf(pass, unit - columnsUnits);
+      publishHistory(record, segment, logOf(record, segment), load<u32>(record, 32) as usize);
+    }
+  }
+}
+
+function keepColumns(op: usize, record: usize, segment: usize, head: i32, column: i32): void {
+  const keyHeads = load<i32>(op, 16);
+  const valueHeads = load<i32>(op, 20);
+  const keyDim = load<i32>(op, 24);
+  const valueDim = load<i32>(op, 28);
+  const keyHead = head / (valueHeads / keyHeads);
+  const rowBytes = (valueDim as usize) << 2;
+  const slot = load<i32>(segment, SEGMENT_STATE_SLOT) as usize;
+  const state =
+    (load<u32>(op, 8) as usize) +
+    slot * (load<u32>(op, 12) as usize) +
+    (((head * keyDim * valueDim + column) as usize) << 2);
+  const raw = load<i32>(record, 16);
+  const afterKeys = raw + keyHeads * keyDim;
+  let row = logOf(record, segment);
+  for (let left = load<i32>(segment, SEGMENT_ROWS); left > 0; left--) {
+    const k = row + (((raw + keyHead * keyDim) as usize) << 2);
+    const delta = row + (((afterKeys + head * valueDim + column) as usize) << 2);
+    const decays = row + (((afterKeys + valueHeads * valueDim) as usize) << 2);
+    const g = v128.load32_splat(decays + ((head as usize) << 2));
+    const d0 = v128.load(delta);
+    const d1 = v128.load(delta, 16);
+    const d2 = v128.load(delta, 32);
+    const d3 = v128.load(delta, 48);
+    let s = state;
+    for (let i: usize = 0; i < (keyDim as usize) << 2; i += 4) {
+      const ki = v128.load32_splat(k + i);
+      v128.store(s, madd(ki, d0, f32x4.mul(g, v128.load(s))));
+      v128.store(s, madd(ki, d1, f32x4.mul(g, v128.load(s, 16))), 16);
+      v128.store(s, madd(ki, d2, f32x4.mul(g, v128.load(s, 32))), 32);
+      v128.store(s, madd(ki, d3, f32x4.mul(g, v128.load(s, 48))), 48);
+      s += rowBytes;
+    }
+    row += load<u32>(record, 32) as usize;
+  }
+}
+
+/**
+ * The next slot's history: the last taps − 1 raw rows of (old history, the segment's rows), which lie at
+ * `qkv`.
+ */
+function publishHistory(record: usize, segment: usize, qkv: usize, stride: usize): void {
   const slotBytes = load<u32>(record, 12) as usize;
   const history = load<u32>(record, 8) as usize;
   const channelBytes = (load<i32>(record, 16) as usize) << 2;

@@ -5,6 +5,7 @@ import {
   OP_CONV,
   OP_EMBED,
   OP_GATED_NORM,
+  OP_KEEP,
   OP_NORM,
   OP_PROJECT,
   OP_ROPE,
@@ -14,12 +15,11 @@ import {
   PASS_DRAWS,
   PASS_DRAW_ROWS,
   PASS_IDS,
-  PASS_ROWS,
   STEP_BYTES,
   UNIT_BITS,
 } from "../layout";
 import { attend, rope } from "./attention";
-import { conv, scan } from "./delta";
+import { conv, keep, scan } from "./delta";
 import { embed, gatedNorm, norm, swiglu, tap } from "./norm";
 import { project } from "./project";
 import { enterStep, leaveStep, nextUnit, share } from "./sync";
@@ -28,8 +28,8 @@ export { probeDot, probeExp, probeMadd } from "./probe";
 
 /**
  * Runs `count` instructions at `program` over the pass at `pass`, pass number `generation`, as one of
- * `threads` threads. Word 0 of an instruction is its op, word 1 tells whether it runs over the pass's
- * rows (0) or its draws (1). `counters` has those of each step, and of one more behind the last.
+ * `threads` threads. Word 0 of an instruction is its op, word 1 the place in the pass block of the count
+ * of what it runs over: rows, draws, or windows to commit. `counters` has those of each step, and of one more behind the last.
  * Returns 1 in the one thread that is to report the end of the pass.
  */
 export function run(
@@ -45,9 +45,9 @@ export function run(
   for (let i: i32 = 0; i < count; i++) {
     enterStep(counters + (i as usize) * STEP_BYTES, base);
     const op = program + (i as usize) * INSTRUCTION_BYTES;
-    const draws = load<i32>(op, 4) != 0;
-    const rows = load<i32>(pass + (draws ? PASS_DRAWS : PASS_ROWS));
-    if (rows > 0) execute(op, pass, rows, draws, scratch, threads);
+    const counted = load<u32>(op, 4) as usize;
+    const rows = load<i32>(pass + counted);
+    if (rows > 0) execute(op, pass, rows, counted == PASS_DRAWS, scratch, threads);
     leaveStep();
   }
   enterStep(counters + (count as usize) * STEP_BYTES, base);
@@ -77,7 +77,7 @@ function execute(
       conv(op, pass, rows);
       break;
     case OP_SCAN:
-      scan(op, pass);
+      scan(op, pass, scratch);
       break;
     case OP_GATED_NORM:
       gatedNorm(op, rows);
@@ -93,6 +93,9 @@ function execute(
       break;
     case OP_TAP:
       tap(op, rows);
+      break;
+    case OP_KEEP:
+      keep(op, pass, rows);
       break;
   }
 }

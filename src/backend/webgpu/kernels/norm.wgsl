@@ -1,32 +1,27 @@
-// NORM: out = x · rsqrt(mean(x²) + eps) · weight, one workgroup a row; out is a projection's input and so
-// permuted. The sum of squares: thread t takes columns t, t + 256, …; then the threads in order of a tree.
+// NORM: out = h · rsqrt(mean(h²) + eps) · weight, one workgroup a (span of {SPAN} columns, row), after add.wgsl
+// has left the sums of h² of each span, which are added ascending. Out is a projection's input (pass.wgsl inputAt).
 #include pass.wgsl
-@group(0) @binding(2) var<storage, read> input: array<f32>;
+@group(0) @binding(2) var<storage, read> hidden: array<f32>;
 @group(0) @binding(3) var<storage, read> weight: array<f32>;
-@group(0) @binding(4) var<storage, read_write> output: array<f32>;
+@group(0) @binding(4) var<storage, read_write> output: array<Input>;
+@group(0) @binding(5) var<storage, read> squares: array<f32>;
 
-var<workgroup> squares: array<f32, 256>;
-
-// params: 0 width, 1 input stride, 2 output stride, 3 eps, 4 draws
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws
+@compute @workgroup_size({SPAN})
+fn main(
+  @builtin(workgroup_id) group: vec3<u32>,
+  @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) thread: u32,
+) {
   let draws = param(4u) != 0u;
-  let row = group.x;
-  if (row >= select(passRows(), passDraws(), draws)) { return; }
-  var source = row;
-  if (draws) { source = drawRow(row); }
-  let width = param(0u);
-  let begin = source * param(1u);
+  if (group.y >= select(passRows(), passDraws(), draws)) { return; }
+  var row = group.y;
+  if (draws) { row = drawRow(group.y); }
+  let column = group.x * {SPAN}u + thread;
+  if (column >= param(0u)) { return; }
   var sum = 0.0;
-  for (var i = thread; i < width; i += 256u) { sum = fma(input[begin + i], input[begin + i], sum); }
-  squares[thread] = sum;
-  for (var half = 128u; half > 0u; half /= 2u) {
-    workgroupBarrier();
-    if (thread < half) { squares[thread] += squares[thread + half]; }
-  }
-  workgroupBarrier();
-  let scale = 1.0 / sqrt(squares[0] / f32(width) + paramFloat(3u));
-  for (var i = thread; i < width; i += 256u) {
-    output[row * param(2u) + permuted(i)] = input[begin + i] * scale * weight[i];
-  }
+  for (var i = 0u; i < groups.x; i++) { sum += squares[group.y * groups.x + i]; }
+  let scale = 1.0 / sqrt(sum / f32(param(0u)) + paramFloat(3u));
+  let value = hidden[row * param(1u) + column] * scale * weight[column];
+  output[inputAt(group.y, column, param(2u))] = asInput(value);
 }

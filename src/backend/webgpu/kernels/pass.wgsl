@@ -1,5 +1,8 @@
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
-// rows, draws, segments, then the offsets (in words) of the arrays below.
+// rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
+#if INPUT_F16
+enable f16;
+#end
 @group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
 @group(0) @binding(1) var<storage, read> passWords: array<u32>;
 
@@ -11,7 +14,15 @@ fn rowId(row: u32) -> u32 { return passWords[passWords[3] + row]; }
 fn rowPosition(row: u32) -> u32 { return passWords[passWords[4] + row]; }
 fn rowSegment(row: u32) -> u32 { return passWords[passWords[5] + row]; }
 fn drawRow(draw: u32) -> u32 { return passWords[passWords[6] + draw]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table.
+// Candidates that a draw takes from the device; 0: its whole row is read. Then the most of any draw.
+fn drawTop(draw: u32) -> u32 { return passWords[passWords[6] + passDraws() + draw]; }
+fn passTop() -> u32 { return passWords[12]; }
+// Attention: first row and rows of a block; tiles of keys a workgroup; partial results a (row, head).
+fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
+fn attentionSpan() -> u32 { return passWords[10]; }
+fn attentionPartials() -> u32 { return passWords[11]; }
+// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
+// is read and the one that is written; 1 for a window.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / {PAGE_ROWS}u];
@@ -20,11 +31,31 @@ fn pageOf(segment: u32, position: u32) -> u32 {
 fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * {ROTARY_DIM}u + index]);
 }
-// Where column `column` of a projection's input stands in its row (project.wgsl says why).
-fn permuted(column: u32) -> u32 {
+// What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
+// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+#if INPUT_F16
+alias Input = f16;
+alias InputQuad = vec4<f16>;
+fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
+  return row / 8u * 8u * stride + column / 64u * 512u + row % 8u * 64u + column % 64u;
+}
+// Beyond f16's range: infinite, so that the row's logits tell. WGSL lets the conversion stop at 65504.
+fn asInput(value: f32) -> Input {
+  let infinite = bitcast<vec2<f16>>((bitcast<u32>(value) & 0x80000000u) | 0x7c000000u).y;
+  return select(f16(value), infinite, abs(value) > 65504.0);
+}
+fn asInputs(v: vec4<f32>) -> InputQuad {
+  return vec4<f16>(asInput(v.x), asInput(v.y), asInput(v.z), asInput(v.w));
+}
+#else
+alias Input = f32;
+alias InputQuad = vec4<f32>;
+fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
   let within = column % 1024u;
   let j = (within % 32u) / 4u;
-  return (column / 1024u) * 1024u + (j * 32u + within / 32u) * 4u + within % 4u;
+  return row * stride + column / 1024u * 1024u + (j * 32u + within / 32u) * 4u + within % 4u;
 }
+fn asInput(value: f32) -> Input { return value; }
+fn asInputs(value: vec4<f32>) -> InputQuad { return value; }
+#end
 fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
-fn silu(x: f32) -> f32 { return x * sigmoid(x); }

@@ -1,7 +1,7 @@
 // PROJECT: y[row, n] (+)= Σ_k W[n, k] · x[row, k]. Called for every projection, prompt and decode.
 //
 // W: [rows of W, steps of 1024 columns, chunks, 32 lanes] of 16 bytes; a lane owns 32 neighbouring columns
-// of each step. x: f32, permuted so that vec4 j of all 32 lanes lie side by side (pass.wgsl permuted),
+// of each step. x: f32, permuted so that vec4 j of all 32 lanes lie side by side (pass.wgsl inputAt),
 // which makes both reads contiguous. Columns past K are zero in x.
 //
 // Exactness: y[row, n] is summed per lane over steps ascending, in a step over vec4 j ascending, with fma

@@ -1,19 +1,52 @@
 // ROPE: one workgroup a (row, query head or KV head). Queries: normed, rotated, written to q. Keys: normed,
-// rotated, written to the page of their position, with their values. A layer's page is
-// [KV head, {PAGE_ROWS} rows, head dim]. Sum of squares: lane t takes dims t, t + 64, …; then a tree.
+// rotated, written to the page of their position, with their values, in the page's layout (attend.wgsl); with
+// 16-bit KV both are rounded here, once. Called before attend in every pass. What the projections left are
+// {SLICES} slices, added ascending.
+// Sum of squares: lane t takes dims t, t + 64, …; then a tree.
+#if KV_BITS == 16
+enable f16;
+#end
 #include pass.wgsl
 @group(0) @binding(2) var<storage, read> queryGate: array<f32>;
 @group(0) @binding(3) var<storage, read> key: array<f32>;
 @group(0) @binding(4) var<storage, read> value: array<f32>;
 @group(0) @binding(5) var<storage, read> norms: array<f32>;
 @group(0) @binding(6) var<storage, read_write> query: array<f32>;
-@group(0) @binding(7) var<storage, read_write> keys: array<f32>;
-@group(0) @binding(8) var<storage, read_write> values: array<f32>;
+@group(0) @binding(7) var<storage, read_write> keys: array<f{KV_BITS}>;
+@group(0) @binding(8) var<storage, read_write> values: array<f{KV_BITS}>;
 
 var<workgroup> squares: array<f32, 64>;
 var<workgroup> normed: array<f32, {HEAD_DIM}>;
 
-// params: 0 queryGate stride, 1 key stride, 2 value stride, 3 q stride, 4 eps
+// params: 0 queryGate stride, 1 key stride, 2 value stride, 3 q stride, 4 eps, 5 floats from slice to slice
+fn queryAt(at: u32) -> f32 {
+  var sum = queryGate[at];
+#repeat s SLICES
+#if s > 0
+  sum += queryGate[at + {s}u * param(5u)];
+#end
+#end
+  return sum;
+}
+fn keyAt(at: u32) -> f32 {
+  var sum = key[at];
+#repeat s SLICES
+#if s > 0
+  sum += key[at + {s}u * param(5u)];
+#end
+#end
+  return sum;
+}
+fn valueAt(at: u32) -> f32 {
+  var sum = value[at];
+#repeat s SLICES
+#if s > 0
+  sum += value[at + {s}u * param(5u)];
+#end
+#end
+  return sum;
+}
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let row = group.y;
@@ -24,8 +57,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sum = 0.0;
   for (var i = thread; i < {HEAD_DIM}u; i += 64u) {
     var x: f32;
-    if (isQuery) { x = queryGate[row * param(0u) + head * 2u * {HEAD_DIM}u + i]; }
-    else { x = key[row * param(1u) + kvHead * {HEAD_DIM}u + i]; }
+    if (isQuery) { x = queryAt(row * param(0u) + head * 2u * {HEAD_DIM}u + i); }
+    else { x = keyAt(row * param(1u) + kvHead * {HEAD_DIM}u + i); }
     normed[i] = x;
     sum = fma(x, x, sum);
   }
@@ -40,8 +73,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var i = thread; i < {HEAD_DIM}u; i += 64u) { normed[i] = normed[i] * scale * norms[normAt + i]; }
   workgroupBarrier();
   let position = rowPosition(row);
-  let page = pageOf(rowSegment(row), position);
-  let at = ((page * {KV_HEADS}u + kvHead) * {PAGE_ROWS}u + position % {PAGE_ROWS}u) * {HEAD_DIM}u;
+  let inPage = position % {PAGE_ROWS}u;
+  let page = (pageOf(rowSegment(row), position) * {KV_HEADS}u + kvHead) * {PAGE_ROWS}u * {HEAD_DIM}u;
   let half = {ROTARY_DIM}u / 2u;
   for (var i = thread; i < {HEAD_DIM}u; i += 64u) {
     var x = normed[i];
@@ -52,8 +85,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     if (isQuery) { query[row * param(3u) + head * {HEAD_DIM}u + i] = x; }
     else {
-      keys[at + i] = x;
-      values[at + i] = value[row * param(2u) + kvHead * {HEAD_DIM}u + i];
+      keys[page + (i / 4u * {PAGE_ROWS}u + inPage) * 4u + i % 4u] = f{KV_BITS}(x);
+      let v = valueAt(row * param(2u) + kvHead * {HEAD_DIM}u + i);
+      values[page + inPage * {HEAD_DIM}u + i] = f{KV_BITS}(v);
     }
   }
 }

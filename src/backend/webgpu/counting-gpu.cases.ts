@@ -1,0 +1,153 @@
+import { over } from "./faulty-gpu.cases.ts";
+import type { GpuPlatform } from "./platform.ts";
+
+/** A dispatch as it was encoded. */
+export interface Dispatched {
+  /** The kernel's WGSL. */
+  readonly code: string;
+  /** Buffers that it may write. */
+  readonly writable: readonly GPUBuffer[];
+  readonly workgroups: number;
+}
+
+/** A platform over another one that notes what is done to buffers. */
+export class CountingGpu implements GpuPlatform {
+  readonly implementation: string;
+  readonly missingAdapter = "";
+  /** Since they were last emptied. */
+  dispatches: Dispatched[] = [];
+  /** Destinations of copies, clears and writes, since they were last emptied. */
+  written: GPUBuffer[] = [];
+  /** By label. */
+  readonly buffers: Map<string, GPUBuffer> = new Map();
+  device: GPUDevice | null = null;
+  readonly #platform: GpuPlatform;
+  readonly #code = new Map<GPUShaderModule | GPUComputePipeline, string>();
+  readonly #layouts = new Map<GPUBindGroupLayout, readonly GPUBindGroupLayoutEntry[]>();
+  readonly #groups = new Map<GPUBindGroup, readonly GPUBuffer[]>();
+
+  constructor(platform: GpuPlatform) {
+    this.implementation = platform.implementation;
+    this.#platform = platform;
+  }
+
+  /** Forgets what was done so far. */
+  reset(): void {
+    this.dispatches = [];
+    this.written = [];
+  }
+
+  gpu(adapter: string | null): GPU {
+    const gpu = this.#platform.gpu(adapter);
+    return over(gpu, {
+      requestAdapter: async (options: GPURequestAdapterOptions) => {
+        const found = await gpu.requestAdapter(options);
+        if (!found) return null;
+        return over(found, {
+          requestDevice: async (descriptor: GPUDeviceDescriptor) => {
+            this.device = await found.requestDevice(descriptor);
+            return this.#device(this.device);
+          },
+        });
+      },
+    });
+  }
+
+  adapterNames(): Promise<readonly string[]> {
+    return this.#platform.adapterNames();
+  }
+
+  #device(device: GPUDevice): GPUDevice {
+    const { queue } = device;
+    const noted = <Key extends object, Value>(known: Map<Key, Value>, key: Key, value: Value) => {
+      known.set(key, value);
+      return key;
+    };
+    return over(device, {
+      createBuffer: (descriptor: GPUBufferDescriptor) => {
+        const buffer = device.createBuffer(descriptor);
+        this.buffers.set(descriptor.label ?? "", buffer);
+        return buffer;
+      },
+      createShaderModule: (descriptor: GPUShaderModuleDescriptor) =>
+        noted(this.#code, device.createShaderModule(descriptor), descriptor.code),
+      createComputePipelineAsync: async (descriptor: GPUComputePipelineDescriptor) => {
+        const code = this.#code.get(descriptor.compute.module)!;
+        return noted(this.#code, await device.createComputePipelineAsync(descriptor), code);
+      },
+      createBindGroupLayout: (descriptor: GPUBindGroupLayoutDescriptor) =>
+        noted(this.#layouts, device.createBindGroupLayout(descriptor), [...descriptor.entries]),
+      createBindGroup: (descriptor: GPUBindGroupDescriptor) => {
+        const types = this.#layouts.get(descriptor.layout)!;
+        const writable = [...descriptor.entries].flatMap(({ binding, resource }) => {
+          const type = types.find((entry) => entry.binding === binding)!.buffer!.type;
+          return type === "storage" ? [(resource as GPUBufferBinding).buffer] : [];
+        });
+        return noted(this.#groups, device.createBindGroup(descriptor), writable);
+      },
+      createCommandEncoder: () => this.#encoder(device.createCommandEncoder()),
+      queue: over(queue, {
+        writeBuffer: (...args: Parameters<GPUQueue["writeBuffer"]>) => {
+          this.written.push(args[0]);
+          queue.writeBuffer(...args);
+        },
+      }),
+    });
+  }
+
+  #encoder(encoder: GPUCommandEncoder): GPUCommandEncoder {
+    return over(encoder, {
+      beginComputePass: (...args: Parameters<GPUCommandEncoder["beginComputePass"]>) =>
+        this.#pass(encoder.beginComputePass(...args)),
+      copyBufferToBuffer: (...args: [GPUBuffer, number, GPUBuffer, number, number]) => {
+        this.written.push(args[2]);
+        encoder.copyBufferToBuffer(...args);
+      },
+      clearBuffer: (...args: Parameters<GPUCommandEncoder["clearBuffer"]>) => {
+        this.written.push(args[0]);
+        encoder.clearBuffer(...args);
+      },
+    });
+  }
+
+  #pass(pass: GPUComputePassEncoder): GPUComputePassEncoder {
+    let code = "";
+    let writable: readonly GPUBuffer[] = [];
+    return over(pass, {
+      setPipeline: (pipeline: GPUComputePipeline) => {
+        code = this.#code.get(pipeline)!;
+        pass.setPipeline(pipeline);
+      },
+      setBindGroup: (index: number, group: GPUBindGroup) => {
+        writable = this.#groups.get(group)!;
+        pass.setBindGroup(index, group);
+      },
+      dispatchWorkgroups: (x: number, y = 1, z = 1) => {
+        this.dispatches.push({ code, writable, workgroups: x * y * z });
+        pass.dispatchWorkgroups(x, y, z);
+      },
+    });
+  }
+}
+
+/**
+ * Bytes that a dispatch's stores to the binding `name` write where every thread reaches each of them: the
+ * stores of its code, none of which may stand in a loop, by its threads.
+ */
+export function bytesStored({ code, workgroups }: Dispatched, name: string): number {
+  const vectors = code.match(new RegExp(`var<storage, read_write> ${name}: array<vec4<f32>>`));
+  const threads = code.match(/@workgroup_size\((\d+)\)/)![1]!;
+  const open: boolean[] = [];
+  let stores = 0;
+  for (const line of code.split("\n").map((text) => text.replace(/\/\/.*/, "").trim())) {
+    if (line.startsWith(`${name}[`) && line.includes("] = ")) {
+      if (open.includes(true)) throw new Error(`a store to ${name} in a loop: ${line}`);
+      stores++;
+    }
+    for (const brace of line.match(/[{}]/g) ?? []) {
+      if (brace === "{") open.push(line.startsWith("for "));
+      else open.pop();
+    }
+  }
+  return stores * (vectors ? 16 : 4) * Number(threads) * workgroups;
+}

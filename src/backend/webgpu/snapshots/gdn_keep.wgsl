@@ -1,0 +1,187 @@
+// GDN_KEEP: commits the first rows of windows, one workgroup a (window, value head): S ← g·S; S ← S + k·δᵀ
+// with the g, k and δ that gdn.wgsl logged. Each word of the state sees the operations of that scan in its
+// order, so the bits are those of a chain. Then the conv history, from the logged raw rows. Segments of the
+// pass are the windows, and their rows those to commit. In place, as in gdn.wgsl.
+// The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
+// rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
+enable f16;
+@group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
+@group(0) @binding(1) var<storage, read> passWords: array<u32>;
+
+fn param(index: u32) -> u32 { return params[index / 4u][index % 4u]; }
+fn paramFloat(index: u32) -> f32 { return bitcast<f32>(param(index)); }
+fn passRows() -> u32 { return passWords[0]; }
+fn passDraws() -> u32 { return passWords[1]; }
+fn rowId(row: u32) -> u32 { return passWords[passWords[3] + row]; }
+fn rowPosition(row: u32) -> u32 { return passWords[passWords[4] + row]; }
+fn rowSegment(row: u32) -> u32 { return passWords[passWords[5] + row]; }
+fn drawRow(draw: u32) -> u32 { return passWords[passWords[6] + draw]; }
+// Candidates that a draw takes from the device; 0: its whole row is read. Then the most of any draw.
+fn drawTop(draw: u32) -> u32 { return passWords[passWords[6] + passDraws() + draw]; }
+fn passTop() -> u32 { return passWords[12]; }
+// Attention: first row and rows of a block; tiles of keys a workgroup; partial results a (row, head).
+fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
+fn attentionSpan() -> u32 { return passWords[10]; }
+fn attentionPartials() -> u32 { return passWords[11]; }
+// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
+// is read and the one that is written; 1 for a window.
+fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
+fn pageOf(segment: u32, position: u32) -> u32 {
+  return passWords[segmentWord(segment, 4u) + position / 64u];
+}
+// Angles of a row: cosines, then sines.
+fn ropeValue(row: u32, index: u32) -> f32 {
+  return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
+}
+// What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
+// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+alias Input = f16;
+alias InputQuad = vec4<f16>;
+fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
+  return row / 8u * 8u * stride + column / 64u * 512u + row % 8u * 64u + column % 64u;
+}
+// Beyond f16's range: infinite, so that the row's logits tell. WGSL lets the conversion stop at 65504.
+fn asInput(value: f32) -> Input {
+  let infinite = bitcast<vec2<f16>>((bitcast<u32>(value) & 0x80000000u) | 0x7c000000u).y;
+  return select(f16(value), infinite, abs(value) > 65504.0);
+}
+fn asInputs(v: vec4<f32>) -> InputQuad {
+  return vec4<f16>(asInput(v.x), asInput(v.y), asInput(v.z), asInput(v.w));
+}
+fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
+
+// What the kernels of Gated DeltaNet share. Everything is counted in vectors of four channels ("quads").
+const keyQuads = 128u / 4u;
+const valueQuads = 128u / 4u;
+// Of one row and value head: its query, key and value.
+const items = 2u * keyQuads + valueQuads;
+const channels = 2u * 16u * keyQuads + 48u * valueQuads;
+const stateQuads = 48u * 128u * valueQuads;
+// Raw rows that the convolution looks back.
+const depth = 4u - 1u;
+const headsPerKey = 48u / 16u;
+// A row of a window's log: g of each value head, δ, keys after the convolution, raw q, k and v.
+const logDeltas = 48u;
+const logKeys = logDeltas + 48u * valueQuads;
+const logRaw = logKeys + 16u * keyQuads;
+const logQuads = logRaw + channels;
+
+// The first log row of a slot.
+fn logOf(slot: u32) -> u32 { return slot * 16u * logQuads; }
+
+// Where item `item` of a value head stands among a row's channels.
+fn channelOf(item: u32, head: u32) -> u32 {
+  let keyHead = head / headsPerKey;
+  if (item < keyQuads) { return keyHead * keyQuads + item; }
+  if (item < 2u * keyQuads) { return (16u + keyHead) * keyQuads + item - keyQuads; }
+  return 2u * 16u * keyQuads + head * valueQuads + item - 2u * keyQuads;
+}
+
+// Value heads share their key head's channels; the first of them writes what is written of those.
+fn owns(item: u32, head: u32) -> bool { return item >= 2u * keyQuads || head % headsPerKey == 0u; }
+
+@group(0) @binding(2) var<storage, read> windowLog: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> history: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> state: array<vec4<f32>>;
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+  let head = group.x;
+  let segment = group.y;
+  let column = thread % valueQuads;
+  let part = thread / valueQuads;
+  let rows = segmentWord(segment, 1u);
+  let slot = segmentWord(segment, 2u);
+  let first = logOf(slot);
+  let at = slot * stateQuads + (head * 128u + part * 16u) * valueQuads + column;
+  var s0x = state[at + (4u * 0u) * valueQuads];
+  var s0y = state[at + (4u * 0u + 1u) * valueQuads];
+  var s0z = state[at + (4u * 0u + 2u) * valueQuads];
+  var s0w = state[at + (4u * 0u + 3u) * valueQuads];
+  var s1x = state[at + (4u * 1u) * valueQuads];
+  var s1y = state[at + (4u * 1u + 1u) * valueQuads];
+  var s1z = state[at + (4u * 1u + 2u) * valueQuads];
+  var s1w = state[at + (4u * 1u + 3u) * valueQuads];
+  var s2x = state[at + (4u * 2u) * valueQuads];
+  var s2y = state[at + (4u * 2u + 1u) * valueQuads];
+  var s2z = state[at + (4u * 2u + 2u) * valueQuads];
+  var s2w = state[at + (4u * 2u + 3u) * valueQuads];
+  var s3x = state[at + (4u * 3u) * valueQuads];
+  var s3y = state[at + (4u * 3u + 1u) * valueQuads];
+  var s3z = state[at + (4u * 3u + 2u) * valueQuads];
+  var s3w = state[at + (4u * 3u + 3u) * valueQuads];
+  for (var row = 0u; row < rows; row++) {
+    let logRow = first + row * logQuads;
+    let g = windowLog[logRow + head].x;
+    let delta = windowLog[logRow + logDeltas + head * valueQuads + column];
+    let key = logRow + logKeys + head / headsPerKey * keyQuads + part * 4u;
+    let k0 = windowLog[key + 0u];
+    s0x *= g;
+    s0x = fma(vec4<f32>(k0.x), delta, s0x);
+    s0y *= g;
+    s0y = fma(vec4<f32>(k0.y), delta, s0y);
+    s0z *= g;
+    s0z = fma(vec4<f32>(k0.z), delta, s0z);
+    s0w *= g;
+    s0w = fma(vec4<f32>(k0.w), delta, s0w);
+    let k1 = windowLog[key + 1u];
+    s1x *= g;
+    s1x = fma(vec4<f32>(k1.x), delta, s1x);
+    s1y *= g;
+    s1y = fma(vec4<f32>(k1.y), delta, s1y);
+    s1z *= g;
+    s1z = fma(vec4<f32>(k1.z), delta, s1z);
+    s1w *= g;
+    s1w = fma(vec4<f32>(k1.w), delta, s1w);
+    let k2 = windowLog[key + 2u];
+    s2x *= g;
+    s2x = fma(vec4<f32>(k2.x), delta, s2x);
+    s2y *= g;
+    s2y = fma(vec4<f32>(k2.y), delta, s2y);
+    s2z *= g;
+    s2z = fma(vec4<f32>(k2.z), delta, s2z);
+    s2w *= g;
+    s2w = fma(vec4<f32>(k2.w), delta, s2w);
+    let k3 = windowLog[key + 3u];
+    s3x *= g;
+    s3x = fma(vec4<f32>(k3.x), delta, s3x);
+    s3y *= g;
+    s3y = fma(vec4<f32>(k3.y), delta, s3y);
+    s3z *= g;
+    s3z = fma(vec4<f32>(k3.z), delta, s3z);
+    s3w *= g;
+    s3w = fma(vec4<f32>(k3.w), delta, s3w);
+  }
+  state[at + (4u * 0u) * valueQuads] = s0x;
+  state[at + (4u * 0u + 1u) * valueQuads] = s0y;
+  state[at + (4u * 0u + 2u) * valueQuads] = s0z;
+  state[at + (4u * 0u + 3u) * valueQuads] = s0w;
+  state[at + (4u * 1u) * valueQuads] = s1x;
+  state[at + (4u * 1u + 1u) * valueQuads] = s1y;
+  state[at + (4u * 1u + 2u) * valueQuads] = s1z;
+  state[at + (4u * 1u + 3u) * valueQuads] = s1w;
+  state[at + (4u * 2u) * valueQuads] = s2x;
+  state[at + (4u * 2u + 1u) * valueQuads] = s2y;
+  state[at + (4u * 2u + 2u) * valueQuads] = s2z;
+  state[at + (4u * 2u + 3u) * valueQuads] = s2w;
+  state[at + (4u * 3u) * valueQuads] = s3x;
+  state[at + (4u * 3u + 1u) * valueQuads] = s3y;
+  state[at + (4u * 3u + 2u) * valueQuads] = s3z;
+  state[at + (4u * 3u + 3u) * valueQuads] = s3w;
+  let old = segmentWord(segment, 5u) * depth * channels;
+  let next = segmentWord(segment, 6u) * depth * channels;
+  for (var index = thread; index < depth * items; index += 256u) {
+    let item = index % items;
+    if (!owns(item, head)) { continue; }
+    let channel = channelOf(item, head);
+    let place = index / items;
+    // Raw row rows + place of (old history, the window's rows).
+    var value: vec4<f32>;
+    if (rows + place >= depth) {
+      value = windowLog[first + (rows + place - depth) * logQuads + logRaw + channel];
+    } else {
+      value = history[old + (rows + place) * channels + channel];
+    }
+    history[next + place * channels + channel] = value;
+  }
+}

@@ -1,0 +1,74 @@
+// NORM: out = h · rsqrt(mean(h²) + eps) · weight, one workgroup a (span of 256 columns, row), after add.wgsl
+// has left the sums of h² of each span, which are added ascending. Out is a projection's input (pass.wgsl inputAt).
+// The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
+// rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
+enable f16;
+@group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
+@group(0) @binding(1) var<storage, read> passWords: array<u32>;
+
+fn param(index: u32) -> u32 { return params[index / 4u][index % 4u]; }
+fn paramFloat(index: u32) -> f32 { return bitcast<f32>(param(index)); }
+fn passRows() -> u32 { return passWords[0]; }
+fn passDraws() -> u32 { return passWords[1]; }
+fn rowId(row: u32) -> u32 { return passWords[passWords[3] + row]; }
+fn rowPosition(row: u32) -> u32 { return passWords[passWords[4] + row]; }
+fn rowSegment(row: u32) -> u32 { return passWords[passWords[5] + row]; }
+fn drawRow(draw: u32) -> u32 { return passWords[passWords[6] + draw]; }
+// Candidates that a draw takes from the device; 0: its whole row is read. Then the most of any draw.
+fn drawTop(draw: u32) -> u32 { return passWords[passWords[6] + passDraws() + draw]; }
+fn passTop() -> u32 { return passWords[12]; }
+// Attention: first row and rows of a block; tiles of keys a workgroup; partial results a (row, head).
+fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
+fn attentionSpan() -> u32 { return passWords[10]; }
+fn attentionPartials() -> u32 { return passWords[11]; }
+// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
+// is read and the one that is written; 1 for a window.
+fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
+fn pageOf(segment: u32, position: u32) -> u32 {
+  return passWords[segmentWord(segment, 4u) + position / 64u];
+}
+// Angles of a row: cosines, then sines.
+fn ropeValue(row: u32, index: u32) -> f32 {
+  return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
+}
+// What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
+// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+alias Input = f16;
+alias InputQuad = vec4<f16>;
+fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
+  return row / 8u * 8u * stride + column / 64u * 512u + row % 8u * 64u + column % 64u;
+}
+// Beyond f16's range: infinite, so that the row's logits tell. WGSL lets the conversion stop at 65504.
+fn asInput(value: f32) -> Input {
+  let infinite = bitcast<vec2<f16>>((bitcast<u32>(value) & 0x80000000u) | 0x7c000000u).y;
+  return select(f16(value), infinite, abs(value) > 65504.0);
+}
+fn asInputs(v: vec4<f32>) -> InputQuad {
+  return vec4<f16>(asInput(v.x), asInput(v.y), asInput(v.z), asInput(v.w));
+}
+fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
+
+@group(0) @binding(2) var<storage, read> hidden: array<f32>;
+@group(0) @binding(3) var<storage, read> weight: array<f32>;
+@group(0) @binding(4) var<storage, read_write> output: array<Input>;
+@group(0) @binding(5) var<storage, read> squares: array<f32>;
+
+// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws
+@compute @workgroup_size(256)
+fn main(
+  @builtin(workgroup_id) group: vec3<u32>,
+  @builtin(num_workgroups) groups: vec3<u32>,
+  @builtin(local_invocation_index) thread: u32,
+) {
+  let draws = param(4u) != 0u;
+  if (group.y >= select(passRows(), passDraws(), draws)) { return; }
+  var row = group.y;
+  if (draws) { row = drawRow(group.y); }
+  let column = group.x * 256u + thread;
+  if (column >= param(0u)) { return; }
+  var sum = 0.0;
+  for (var i = 0u; i < groups.x; i++) { sum += squares[group.y * groups.x + i]; }
+  let scale = 1.0 / sqrt(sum / f32(param(0u)) + paramFloat(3u));
+  let value = hidden[row * param(1u) + column] * scale * weight[column];
+  output[inputAt(group.y, column, param(2u))] = asInput(value);
+}

@@ -1,0 +1,335 @@
+// PROJECT_TILES: y[slice, row, n] = Σ W[n, k] · x[row, k] over one slice of K, with x and W as f16. Called for
+// every projection of the f16 class, prompt and decode alike; whoever reads y adds the slices, ascending.
+//
+// W: [blocks of 16 rows, blocks of 64 columns, chunks, 32 lanes] of 16 bytes; lane 16·h + r has columns
+// 16·t + 8·h … + 7 of row r, t = 0 … 3. Codes become f16 in workgroup memory: up to 4 bits
+// by an f16 fma with f16 scale and bias, 8 bits by an f32 fma, then rounded.
+// x: [blocks of 8 rows, blocks of 64 columns, 8 rows, 64 columns] f16 (pass.wgsl inputAt).
+// A workgroup makes 2 × 4 × 16 outputs of 4 × 4 × 8 rows; each of its 2 × 4 warps (32
+// threads) makes 4 × 4 tiles of 16 × 8. Workgroup memory has rows of 72 halves: no bank conflicts.
+//
+// Exactness: a tile is one chain of 16 × 8 × 16 products over the slice's columns, ascending, f32
+// accumulators; a slice is fixed by the matrix's shape. How many rows there are decides only which
+// variant makes a tile, not how. Tiles past the rows read what lies there and are never read.
+// The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
+// rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
+enable f16;
+@group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
+@group(0) @binding(1) var<storage, read> passWords: array<u32>;
+
+fn param(index: u32) -> u32 { return params[index / 4u][index % 4u]; }
+fn paramFloat(index: u32) -> f32 { return bitcast<f32>(param(index)); }
+fn passRows() -> u32 { return passWords[0]; }
+fn passDraws() -> u32 { return passWords[1]; }
+fn rowId(row: u32) -> u32 { return passWords[passWords[3] + row]; }
+fn rowPosition(row: u32) -> u32 { return passWords[passWords[4] + row]; }
+fn rowSegment(row: u32) -> u32 { return passWords[passWords[5] + row]; }
+fn drawRow(draw: u32) -> u32 { return passWords[passWords[6] + draw]; }
+// Candidates that a draw takes from the device; 0: its whole row is read. Then the most of any draw.
+fn drawTop(draw: u32) -> u32 { return passWords[passWords[6] + passDraws() + draw]; }
+fn passTop() -> u32 { return passWords[12]; }
+// Attention: first row and rows of a block; tiles of keys a workgroup; partial results a (row, head).
+fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
+fn attentionSpan() -> u32 { return passWords[10]; }
+fn attentionPartials() -> u32 { return passWords[11]; }
+// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
+// is read and the one that is written; 1 for a window.
+fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
+fn pageOf(segment: u32, position: u32) -> u32 {
+  return passWords[segmentWord(segment, 4u) + position / 64u];
+}
+// Angles of a row: cosines, then sines.
+fn ropeValue(row: u32, index: u32) -> f32 {
+  return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
+}
+// What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
+// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+alias Input = f16;
+alias InputQuad = vec4<f16>;
+fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
+  return row / 8u * 8u * stride + column / 64u * 512u + row % 8u * 64u + column % 64u;
+}
+// Beyond f16's range: infinite, so that the row's logits tell. WGSL lets the conversion stop at 65504.
+fn asInput(value: f32) -> Input {
+  let infinite = bitcast<vec2<f16>>((bitcast<u32>(value) & 0x80000000u) | 0x7c000000u).y;
+  return select(f16(value), infinite, abs(value) > 65504.0);
+}
+fn asInputs(v: vec4<f32>) -> InputQuad {
+  return vec4<f16>(asInput(v.x), asInput(v.y), asInput(v.z), asInput(v.w));
+}
+fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
+
+@group(0) @binding(2) var<storage, read> input: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> codes: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> scales: array<u32>;
+@group(0) @binding(5) var<storage, read_write> output: array<f32>;
+
+const threads = 2u * 4u * 32u;
+// Rows of 64 halves and 8 of padding, in vec4; a tile has 16.
+const line = 9u;
+const tile = 16u * line;
+
+var<workgroup> w: array<vec4<u32>, 2 * 4 * 144>;
+var<workgroup> xs: array<vec4<u32>, 4 * 4 * 72>;
+
+// Eight codes: nibbles i and i + 4 are columns 2·i and 2·i + 1. 0x6400 is 1024, whose last bits count ones.
+fn codes4(word: u32) -> vec2<f16> {
+  return bitcast<vec2<f16>>((word & 0x000f000fu) | 0x64006400u) - vec2<f16>(1024.0h);
+}
+fn widen(word: u32, scale: vec2<f16>, bias: vec2<f16>) -> vec4<u32> {
+  return vec4<u32>(
+    bitcast<u32>(fma(codes4(word), scale, bias)),
+    bitcast<u32>(fma(codes4(word >> 4u), scale, bias)),
+    bitcast<u32>(fma(codes4(word >> 8u), scale, bias)),
+    bitcast<u32>(fma(codes4(word >> 12u), scale, bias)),
+  );
+}
+// What the matrix unit does, in one thread: rows g and g + 8 of a tile by columns c and c + 1, 64 products each.
+fn products(left: u32, right: u32, sums: vec4<f32>) -> vec4<f32> {
+  var out = sums;
+  for (var j = 0u; j < 8u; j++) {
+    let top = w[left + j];
+    let bottom = w[left + 8u * line + j];
+    let first = xs[right + j];
+    let second = xs[right + line + j];
+    for (var i = 0u; i < 4u; i++) {
+      let t = unpack2x16float(top[i]);
+      let b = unpack2x16float(bottom[i]);
+      let f = unpack2x16float(first[i]);
+      let s = unpack2x16float(second[i]);
+      out = fma(vec4<f32>(t.x, t.x, b.x, b.x), vec4<f32>(f.x, s.x, f.x, s.x), out);
+      out = fma(vec4<f32>(t.y, t.y, b.y, b.y), vec4<f32>(f.y, s.y, f.y, s.y), out);
+    }
+  }
+  return out;
+}
+
+// params: 0 blocks of 64 columns, 1 of them a slice, 2 output stride, 3 floats from slice to slice,
+// 4 first output column
+@compute @workgroup_size(2 * 4 * 32)
+fn main(
+  @builtin(workgroup_id) group: vec3<u32>,
+  @builtin(local_invocation_index) thread: u32,
+) {
+  let warp = thread / 32u;
+  let lane = thread % 32u;
+  let blocks = param(0u);
+  let firstBlock = group.z * param(1u);
+  let steps = min(param(1u), blocks - firstBlock);
+  let last = steps - 1u;
+  let row = lane % 16u;
+  let half = lane / 16u;
+  let wm = warp % 2u;
+  let wn = warp / 2u;
+  let firstTile = group.y * 16u;
+  let put = warp * 1u * tile + row * line + half;
+  let block0 = (group.x * 8u + warp * 1u + 0u) * blocks + firstBlock;
+  let c0 = block0 * 1u * 32u + lane;
+  let s0 = block0 * 1u * 16u + row;
+  var q0_0_0 = codes[c0 + (min(0u, last) * 1u + 0u) * 32u];
+  var e0_0_0 = scales[s0 + (min(0u, last) * 1u + 0u) * 16u];
+  let xi0 = thread + 0u * threads;
+  let xFrom0 = ((firstTile + xi0 / 64u) * blocks + firstBlock) * 64u + xi0 % 64u;
+  let xTo0 = xi0 / 8u * line + xi0 % 8u;
+  var x0 = input[xFrom0];
+  let xi1 = thread + 1u * threads;
+  let xFrom1 = ((firstTile + xi1 / 64u) * blocks + firstBlock) * 64u + xi1 % 64u;
+  let xTo1 = xi1 / 8u * line + xi1 % 8u;
+  var x1 = input[xFrom1];
+  let xi2 = thread + 2u * threads;
+  let xFrom2 = ((firstTile + xi2 / 64u) * blocks + firstBlock) * 64u + xi2 % 64u;
+  let xTo2 = xi2 / 8u * line + xi2 % 8u;
+  var x2 = input[xFrom2];
+  let xi3 = thread + 3u * threads;
+  let xFrom3 = ((firstTile + xi3 / 64u) * blocks + firstBlock) * 64u + xi3 % 64u;
+  let xTo3 = xi3 / 8u * line + xi3 % 8u;
+  var x3 = input[xFrom3];
+  var acc0_0 = vec4<f32>(0.0);
+  var acc0_1 = vec4<f32>(0.0);
+  var acc0_2 = vec4<f32>(0.0);
+  var acc0_3 = vec4<f32>(0.0);
+  var acc1_0 = vec4<f32>(0.0);
+  var acc1_1 = vec4<f32>(0.0);
+  var acc1_2 = vec4<f32>(0.0);
+  var acc1_3 = vec4<f32>(0.0);
+  var acc2_0 = vec4<f32>(0.0);
+  var acc2_1 = vec4<f32>(0.0);
+  var acc2_2 = vec4<f32>(0.0);
+  var acc2_3 = vec4<f32>(0.0);
+  var acc3_0 = vec4<f32>(0.0);
+  var acc3_1 = vec4<f32>(0.0);
+  var acc3_2 = vec4<f32>(0.0);
+  var acc3_3 = vec4<f32>(0.0);
+  for (var step = 0u; step < steps; step++) {
+    // The codes of a later step are on their way while this one is computed.
+    let ahead = min(step + 1u, last);
+    {
+      let scale0 = e0_0_0;
+      let code0 = q0_0_0;
+      q0_0_0 = codes[c0 + (ahead * 1u + 0u) * 32u];
+      e0_0_0 = scales[s0 + (ahead * 1u + 0u) * 16u];
+      let at = put + 0u * tile;
+      let pair0 = bitcast<vec2<f16>>(scale0);
+      w[at + 0u] = widen(code0[0], pair0.xx, pair0.yy);
+      w[at + 2u] = widen(code0[1], pair0.xx, pair0.yy);
+      w[at + 4u] = widen(code0[2], pair0.xx, pair0.yy);
+      w[at + 6u] = widen(code0[3], pair0.xx, pair0.yy);
+    }
+    xs[xTo0] = x0;
+    x0 = input[xFrom0 + min(step + 1u, last) * 64u];
+    xs[xTo1] = x1;
+    x1 = input[xFrom1 + min(step + 1u, last) * 64u];
+    xs[xTo2] = x2;
+    x2 = input[xFrom2 + min(step + 1u, last) * 64u];
+    xs[xTo3] = x3;
+    x3 = input[xFrom3 + min(step + 1u, last) * 64u];
+    workgroupBarrier();
+    acc0_0 = products((wm * 4u + 0u) * tile + lane / 4u * line,
+      ((wn * 4u + 0u) * 8u + lane % 4u * 2u) * line, acc0_0);
+    acc0_1 = products((wm * 4u + 0u) * tile + lane / 4u * line,
+      ((wn * 4u + 1u) * 8u + lane % 4u * 2u) * line, acc0_1);
+    acc0_2 = products((wm * 4u + 0u) * tile + lane / 4u * line,
+      ((wn * 4u + 2u) * 8u + lane % 4u * 2u) * line, acc0_2);
+    acc0_3 = products((wm * 4u + 0u) * tile + lane / 4u * line,
+      ((wn * 4u + 3u) * 8u + lane % 4u * 2u) * line, acc0_3);
+    acc1_0 = products((wm * 4u + 1u) * tile + lane / 4u * line,
+      ((wn * 4u + 0u) * 8u + lane % 4u * 2u) * line, acc1_0);
+    acc1_1 = products((wm * 4u + 1u) * tile + lane / 4u * line,
+      ((wn * 4u + 1u) * 8u + lane % 4u * 2u) * line, acc1_1);
+    acc1_2 = products((wm * 4u + 1u) * tile + lane / 4u * line,
+      ((wn * 4u + 2u) * 8u + lane % 4u * 2u) * line, acc1_2);
+    acc1_3 = products((wm * 4u + 1u) * tile + lane / 4u * line,
+      ((wn * 4u + 3u) * 8u + lane % 4u * 2u) * line, acc1_3);
+    acc2_0 = products((wm * 4u + 2u) * tile + lane / 4u * line,
+      ((wn * 4u + 0u) * 8u + lane % 4u * 2u) * line, acc2_0);
+    acc2_1 = products((wm * 4u + 2u) * tile + lane / 4u * line,
+      ((wn * 4u + 1u) * 8u + lane % 4u * 2u) * line, acc2_1);
+    acc2_2 = products((wm * 4u + 2u) * tile + lane / 4u * line,
+      ((wn * 4u + 2u) * 8u + lane % 4u * 2u) * line, acc2_2);
+    acc2_3 = products((wm * 4u + 2u) * tile + lane / 4u * line,
+      ((wn * 4u + 3u) * 8u + lane % 4u * 2u) * line, acc2_3);
+    acc3_0 = products((wm * 4u + 3u) * tile + lane / 4u * line,
+      ((wn * 4u + 0u) * 8u + lane % 4u * 2u) * line, acc3_0);
+    acc3_1 = products((wm * 4u + 3u) * tile + lane / 4u * line,
+      ((wn * 4u + 1u) * 8u + lane % 4u * 2u) * line, acc3_1);
+    acc3_2 = products((wm * 4u + 3u) * tile + lane / 4u * line,
+      ((wn * 4u + 2u) * 8u + lane % 4u * 2u) * line, acc3_2);
+    acc3_3 = products((wm * 4u + 3u) * tile + lane / 4u * line,
+      ((wn * 4u + 3u) * 8u + lane % 4u * 2u) * line, acc3_3);
+    workgroupBarrier();
+  }
+  let origin = group.z * param(3u) + (firstTile + wn * 4u) * 8u * param(2u) + param(4u)
+    + (group.x * 8u + wm * 4u) * 16u;
+  {
+    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
+    output[to] = acc0_0.x;
+    output[to + param(2u)] = acc0_0.y;
+    output[to + 8u] = acc0_0.z;
+    output[to + 8u + param(2u)] = acc0_0.w;
+  }
+  {
+    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
+    output[to] = acc0_1.x;
+    output[to + param(2u)] = acc0_1.y;
+    output[to + 8u] = acc0_1.z;
+    output[to + 8u + param(2u)] = acc0_1.w;
+  }
+  {
+    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
+    output[to] = acc0_2.x;
+    output[to + param(2u)] = acc0_2.y;
+    output[to + 8u] = acc0_2.z;
+    output[to + 8u + param(2u)] = acc0_2.w;
+  }
+  {
+    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
+    output[to] = acc0_3.x;
+    output[to + param(2u)] = acc0_3.y;
+    output[to + 8u] = acc0_3.z;
+    output[to + 8u + param(2u)] = acc0_3.w;
+  }
+  {
+    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
+    output[to] = acc1_0.x;
+    output[to + param(2u)] = acc1_0.y;
+    output[to + 8u] = acc1_0.z;
+    output[to + 8u + param(2u)] = acc1_0.w;
+  }
+  {
+    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
+    output[to] = acc1_1.x;
+    output[to + param(2u)] = acc1_1.y;
+    output[to + 8u] = acc1_1.z;
+    output[to + 8u + param(2u)] = acc1_1.w;
+  }
+  {
+    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
+    output[to] = acc1_2.x;
+    output[to + param(2u)] = acc1_2.y;
+    output[to + 8u] = acc1_2.z;
+    output[to + 8u + param(2u)] = acc1_2.w;
+  }
+  {
+    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
+    output[to] = acc1_3.x;
+    output[to + param(2u)] = acc1_3.y;
+    output[to + 8u] = acc1_3.z;
+    output[to + 8u + param(2u)] = acc1_3.w;
+  }
+  {
+    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
+    output[to] = acc2_0.x;
+    output[to + param(2u)] = acc2_0.y;
+    output[to + 8u] = acc2_0.z;
+    output[to + 8u + param(2u)] = acc2_0.w;
+  }
+  {
+    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
+    output[to] = acc2_1.x;
+    output[to + param(2u)] = acc2_1.y;
+    output[to + 8u] = acc2_1.z;
+    output[to + 8u + param(2u)] = acc2_1.w;
+  }
+  {
+    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
+    output[to] = acc2_2.x;
+    output[to + param(2u)] = acc2_2.y;
+    output[to + 8u] = acc2_2.z;
+    output[to + 8u + param(2u)] = acc2_2.w;
+  }
+  {
+    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
+    output[to] = acc2_3.x;
+    output[to + param(2u)] = acc2_3.y;
+    output[to + 8u] = acc2_3.z;
+    output[to + 8u + param(2u)] = acc2_3.w;
+  }
+  {
+    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
+    output[to] = acc3_0.x;
+    output[to + param(2u)] = acc3_0.y;
+    output[to + 8u] = acc3_0.z;
+    output[to + 8u + param(2u)] = acc3_0.w;
+  }
+  {
+    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
+    output[to] = acc3_1.x;
+    output[to + param(2u)] = acc3_1.y;
+    output[to + 8u] = acc3_1.z;
+    output[to + 8u + param(2u)] = acc3_1.w;
+  }
+  {
+    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
+    output[to] = acc3_2.x;
+    output[to + param(2u)] = acc3_2.y;
+    output[to + 8u] = acc3_2.z;
+    output[to + 8u + param(2u)] = acc3_2.w;
+  }
+  {
+    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
+    output[to] = acc3_3.x;
+    output[to + param(2u)] = acc3_3.y;
+    output[to + 8u] = acc3_3.z;
+    output[to + 8u + param(2u)] = acc3_3.w;
+  }
+}

@@ -1,0 +1,99 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { BackendOptions } from "./backend/backend.ts";
+import { FakeBackend } from "./backend/fake/fake.ts";
+import { openFolder } from "./checkpoint/source-node.ts";
+import { BackendLostError, InputError } from "./errors.ts";
+import { modelFolder, openEngine } from "./node.ts";
+import { checkPrecision, openModel } from "./open-model.ts";
+
+/** An engine over a copy of nano, and what its backends were opened with. */
+async function engineOfCopy() {
+  const folder = mkdtempSync(join(tmpdir(), "deltafold-open-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  cpSync(modelFolder("nano"), folder, { recursive: true });
+  const opened: BackendOptions[] = [];
+  const backends: FakeBackend[] = [];
+  const engine = await openModel(
+    await openFolder(folder),
+    "nano",
+    { slots: 2, contextTokens: 256, onProgress: () => {} },
+    async (options) => {
+      opened.push(options);
+      const backend = new FakeBackend({ ...options, shape: options.weights.shape });
+      backends.push(backend);
+      return backend;
+    },
+  );
+  const ask = async () =>
+    (await engine.complete({ prompt: "one two", maxTokens: 4, temperature: 0 }).result).ids;
+  return { folder, engine, opened, backends, ask };
+}
+
+test("a lost backend is opened again, of the same sizes and with weights that can be read", async () => {
+  const { engine, opened, backends, ask } = await engineOfCopy();
+  const right = await ask();
+  backends[0]!.lose();
+  expect(await ask()).toEqual(right);
+  expect(opened).toHaveLength(2);
+  const { onProgress, ...first } = opened[0]!;
+  expect(onProgress).toBeDefined();
+  expect(opened[1]).toEqual({ ...first, weights: expect.anything() });
+  expect(opened[1]!.weights).not.toBe(opened[0]!.weights);
+  await engine[Symbol.asyncDispose]();
+});
+
+test.each<[string, (folder: string) => void]>([
+  [
+    "another model",
+    (folder) => {
+      const file = join(folder, "config.json");
+      const config = JSON.parse(readFileSync(file, "utf8"));
+      writeFileSync(file, JSON.stringify({ ...config, rms_norm_eps: 1e-5 }));
+    },
+  ],
+  [
+    "other weights of the same shape",
+    (folder) => {
+      const file = join(folder, "model.safetensors");
+      const bytes = readFileSync(file);
+      // Behind the header's length and the header.
+      bytes[8 + Number(bytes.readBigUInt64LE())]! ^= 1;
+      writeFileSync(file, bytes);
+    },
+  ],
+])("a folder that holds %s by then is refused", async (_, change) => {
+  const { folder, engine, opened, backends, ask } = await engineOfCopy();
+  await ask();
+  change(folder);
+  backends[0]!.lose();
+  const asked = ask();
+  await expect(asked).rejects.toThrow(BackendLostError);
+  await expect(asked).rejects.toThrow(/another model than the one that was loaded/);
+  expect(opened).toHaveLength(1);
+  await engine[Symbol.asyncDispose]();
+});
+
+test.each([
+  ["wasm", { activations: "f16" }, "activations f16 goes with the backend webgpu, not with wasm."],
+  ["reference", { activations: "f16" }, "activations f16 goes"],
+  ["webgpu", { activations: "int8" }, "activations int8 goes with the backend wasm, not"],
+  ["reference", { activations: "int8" }, "activations int8 goes"],
+  ["wasm", { kv: "f16" }, "kv f16 goes with the backend webgpu"],
+  ["reference", { kv: "f16" }, "kv f16 goes"],
+] as const)("%s refuses %o", async (backend, precision, message) => {
+  const asked = openEngine("nano", { backend, ...precision });
+  await expect(asked).rejects.toThrow(InputError);
+  await expect(asked).rejects.toThrow(message);
+});
+
+test("a backend has its own precisions, and auto those of all", () => {
+  checkPrecision("webgpu", { activations: "f16", kv: "f16" });
+  checkPrecision("wasm", { activations: "int8", kv: "f32" });
+  checkPrecision("auto", { activations: "f32", kv: "f32" });
+  checkPrecision("auto", {});
+  expect(() => checkPrecision("auto", { activations: "int8" })).toThrow("not with auto");
+  expect(() => checkPrecision("auto", { kv: "f16" })).toThrow("not with auto");
+});
