@@ -5,8 +5,9 @@ const config: ViteUserConfig = defineConfig({
     include: ["src/**/*.test.ts"],
     // Two cores: compute threads and workers must not fight each other into timeouts.
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A software GPU compiles a large kernel for many seconds where nothing is cached yet.
+    testTimeout: 300_000,
+    hookTimeout: 120_000,
   },
 });
 
