@@ -112,6 +112,12 @@ export function forwardSteps(shape: ModelShape, taps: readonly number[]): Step[]
   return steps;
 }
 
+/** The matrices of all projections, in the order of the steps; the embedding's is not among them. */
+export const projectionPaths = (shape: ModelShape): string[] =>
+  forwardSteps(shape, []).flatMap((step) =>
+    step.op === "project" ? step.projections.map(({ matrix }) => matrix) : [],
+  );
+
 /** hidden += W_out · gatedNorm(scan(conv(W_qkv u), gates(W_b u, W_a u)), W_z u), u = N(hidden). */
 function deltaMixer(layer: string, linearLayer: number): Step[] {
   const module = `${layer}.linear_attn`;

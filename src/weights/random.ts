@@ -72,7 +72,8 @@ function vectorRule(role: VectorRole): (unit: number) => number {
   throw new InvariantError(`no rule for random values of ${role.path}`);
 }
 
-function matrixBytes(matrix: Matrix): number {
+/** Bytes of a matrix as files store it; scales and biases of 16 bits. */
+export function matrixBytes(matrix: Matrix): number {
   const count = matrix.rows * matrix.cols;
   if (matrix.kind === "dense") return count * floatBytes[matrix.dtype];
   return (count * matrix.bits) / 8 + (count / matrix.groupSize) * 4;

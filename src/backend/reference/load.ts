@@ -1,4 +1,4 @@
-import { forwardSteps } from "../../model/forward.ts";
+import { forwardSteps, projectionPaths } from "../../model/forward.ts";
 import type { BackendOptions } from "../backend.ts";
 import type { DeltaWeights } from "./delta.ts";
 import { readMatrix } from "./tensors.ts";
@@ -14,10 +14,8 @@ export interface ReferenceTensors {
 
 /** Bytes of the matrices once they are widened. */
 export function referenceBytes({ weights }: BackendOptions): number {
-  const paths = forwardSteps(weights.shape, []).flatMap((step) =>
-    step.op === "project" ? step.projections.map(({ matrix }) => matrix) : [],
-  );
-  const matrices = new Set(["embed_tokens", ...paths].map((path) => weights.matrix(path)));
+  const paths = ["embed_tokens", ...projectionPaths(weights.shape)];
+  const matrices = new Set(paths.map((path) => weights.matrix(path)));
   return [...matrices].reduce((sum, { rows, cols }) => sum + 4 * rows * cols, 0);
 }
 

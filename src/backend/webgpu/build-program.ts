@@ -1,4 +1,4 @@
-import { forwardSteps, type Step } from "../../model/forward.ts";
+import { forwardSteps, projectionPaths, type Step } from "../../model/forward.ts";
 import type { DeviceMemory } from "./device-memory.ts";
 import { partsOf } from "./matrices.ts";
 import type { Pipelines } from "./pipelines.ts";
@@ -38,10 +38,7 @@ function dispatchesMax(
   { weights, arithmetic }: ProgramOptions,
   bindingBytesMax: number,
 ): number {
-  const matrices = steps.flatMap((step) => {
-    if (step.op === "embed") return [step.matrix];
-    return step.op === "project" ? step.projections.map(({ matrix }) => matrix) : [];
-  });
+  const matrices = ["embed_tokens", ...projectionPaths(weights.shape)];
   const partsIn = arithmetic === "f16" ? tilePartsOf : partsOf;
   const parts = matrices.map((path) => partsIn(weights.matrix(path), bindingBytesMax));
   return parts.reduce((sum, count) => sum + count, 4 * steps.length + 2);

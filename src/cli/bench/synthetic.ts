@@ -1,11 +1,11 @@
 import { systemClock } from "../../clock.ts";
 import { invariant } from "../../errors.ts";
 import { pageRows } from "../../limits.ts";
-import { forwardSteps } from "../../model/forward.ts";
+import { projectionPaths } from "../../model/forward.ts";
 import { derivedSizes } from "../../model/shape.ts";
 import { type GpuChoice, inspectGpu, openSyntheticGpu } from "../../node.ts";
-import { randomWeights } from "../../weights/random.ts";
-import type { AffineBits, Matrix, Weights } from "../../weights/weights.ts";
+import { matrixBytes, randomWeights } from "../../weights/random.ts";
+import type { AffineBits, Weights } from "../../weights/weights.ts";
 import { PassBench, type PassCase, type PassTimes } from "./pass-bench.ts";
 import { namedShape } from "./shapes.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
@@ -184,16 +184,8 @@ async function compareScan(
 function bytesOf(weights: Weights, rows: number, context: number, kvBytes: number): number {
   const { shape } = weights;
   const { linearLayers, stateFloats, fullLayers, kvDim } = derivedSizes(shape);
-  const matrices = forwardSteps(shape, []).flatMap((step) =>
-    step.op === "project" ? step.projections.map(({ matrix }) => weights.matrix(matrix)) : [],
-  );
-  const weightBytes = matrices.reduce((sum, matrix) => sum + storedBytes(matrix), 0);
+  const matrices = projectionPaths(shape).map((path) => weights.matrix(path));
+  const weightBytes = matrices.reduce((sum, matrix) => sum + matrixBytes(matrix), 0);
   const stateBytes = 2 * 4 * linearLayers * stateFloats;
   return weightBytes + stateBytes + 2 * kvBytes * fullLayers * kvDim * (context + rows);
-}
-
-function storedBytes(matrix: Matrix): number {
-  const count = matrix.rows * matrix.cols;
-  if (matrix.kind === "dense") return count * (matrix.dtype === "f32" ? 4 : 2);
-  return (count * matrix.bits) / 8 + (count / matrix.groupSize) * 4;
 }
