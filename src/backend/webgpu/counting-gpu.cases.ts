@@ -10,14 +10,25 @@ export interface Dispatched {
   readonly workgroups: number;
 }
 
-/** A platform over another one that notes what is done to buffers. */
+/** What commands do to buffers, in their order. */
+interface Commands {
+  readonly dispatches: Dispatched[];
+  /** Destinations of copies and clears. */
+  readonly written: GPUBuffer[];
+}
+
+/** A platform over another one that notes what is done to buffers, when it is submitted. */
 export class CountingGpu implements GpuPlatform {
   readonly implementation: string;
   readonly missingAdapter = "";
-  /** Since they were last emptied. */
+  /** Since the last reset, as everything below. */
   dispatches: Dispatched[] = [];
-  /** Destinations of copies, clears and writes, since they were last emptied. */
+  /** Destinations of copies, clears and writes. */
   written: GPUBuffer[] = [];
+  /** Dispatches that were encoded, submitted or not. */
+  encoded = 0;
+  /** Of each submit with any, its dispatches. */
+  submits: number[] = [];
   /** By label. */
   readonly buffers: Map<string, GPUBuffer> = new Map();
   device: GPUDevice | null = null;
@@ -25,6 +36,7 @@ export class CountingGpu implements GpuPlatform {
   readonly #code = new Map<GPUShaderModule | GPUComputePipeline, string>();
   readonly #layouts = new Map<GPUBindGroupLayout, readonly GPUBindGroupLayoutEntry[]>();
   readonly #groups = new Map<GPUBindGroup, readonly GPUBuffer[]>();
+  readonly #commands = new WeakMap<GPUCommandBuffer, Commands>();
 
   constructor(platform: GpuPlatform) {
     this.implementation = platform.implementation;
@@ -35,6 +47,8 @@ export class CountingGpu implements GpuPlatform {
   reset(): void {
     this.dispatches = [];
     this.written = [];
+    this.encoded = 0;
+    this.submits = [];
   }
 
   gpu(adapter: string | null): GPU {
@@ -91,26 +105,40 @@ export class CountingGpu implements GpuPlatform {
           this.written.push(args[0]);
           queue.writeBuffer(...args);
         },
+        submit: (buffers: readonly GPUCommandBuffer[]) => {
+          const commands = buffers.map((buffer) => this.#commands.get(buffer)!);
+          const dispatches = commands.flatMap((each) => each.dispatches);
+          this.dispatches.push(...dispatches);
+          this.written.push(...commands.flatMap((each) => each.written));
+          if (dispatches.length > 0) this.submits.push(dispatches.length);
+          queue.submit(buffers);
+        },
       }),
     });
   }
 
   #encoder(encoder: GPUCommandEncoder): GPUCommandEncoder {
+    const commands: Commands = { dispatches: [], written: [] };
     return over(encoder, {
       beginComputePass: (...args: Parameters<GPUCommandEncoder["beginComputePass"]>) =>
-        this.#pass(encoder.beginComputePass(...args)),
+        this.#pass(encoder.beginComputePass(...args), commands),
       copyBufferToBuffer: (...args: [GPUBuffer, number, GPUBuffer, number, number]) => {
-        this.written.push(args[2]);
+        commands.written.push(args[2]);
         encoder.copyBufferToBuffer(...args);
       },
       clearBuffer: (...args: Parameters<GPUCommandEncoder["clearBuffer"]>) => {
-        this.written.push(args[0]);
+        commands.written.push(args[0]);
         encoder.clearBuffer(...args);
+      },
+      finish: () => {
+        const buffer = encoder.finish();
+        this.#commands.set(buffer, commands);
+        return buffer;
       },
     });
   }
 
-  #pass(pass: GPUComputePassEncoder): GPUComputePassEncoder {
+  #pass(pass: GPUComputePassEncoder, commands: Commands): GPUComputePassEncoder {
     let code = "";
     let writable: readonly GPUBuffer[] = [];
     return over(pass, {
@@ -123,7 +151,8 @@ export class CountingGpu implements GpuPlatform {
         pass.setBindGroup(index, group);
       },
       dispatchWorkgroups: (x: number, y = 1, z = 1) => {
-        this.dispatches.push({ code, writable, workgroups: x * y * z });
+        commands.dispatches.push({ code, writable, workgroups: x * y * z });
+        this.encoded++;
         pass.dispatchWorkgroups(x, y, z);
       },
     });
@@ -135,7 +164,8 @@ export class CountingGpu implements GpuPlatform {
  * stores of its code, none of which may stand in a loop, by its threads.
  */
 export function bytesStored({ code, workgroups }: Dispatched, name: string): number {
-  const vectors = code.match(new RegExp(`var<storage, read_write> ${name}: array<vec4<f32>>`));
+  const vector = new RegExp(`var<storage, read_write> ${name}: array<vec([24])<f32>>`);
+  const width = Number(code.match(vector)?.[1] ?? 1);
   const threads = code.match(/@workgroup_size\((\d+)\)/)![1]!;
   const open: boolean[] = [];
   let stores = 0;
@@ -149,5 +179,5 @@ export function bytesStored({ code, workgroups }: Dispatched, name: string): num
       else open.pop();
     }
   }
-  return stores * (vectors ? 16 : 4) * Number(threads) * workgroups;
+  return stores * 4 * width * Number(threads) * workgroups;
 }

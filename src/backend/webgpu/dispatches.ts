@@ -12,7 +12,7 @@ interface Dispatch {
 const rememberedMax = 64;
 
 /** Everything in the counts that an instruction may look at. */
-function keyOf({ rows, draws, segments, top, attention }: PassCounts): string {
+export function keyOf({ rows, draws, segments, top, attention }: PassCounts): string {
   const { blocks, blockRows, span, units } = attention;
   return [rows, draws, segments, top, blocks.length, blockRows, span, units].join(" ");
 }
@@ -58,6 +58,7 @@ export function encodeDispatches(
     if (pipeline !== current) pass.setPipeline(pipeline);
     current = pipeline;
     pass.setBindGroup(0, bindGroup);
-    pass.dispatchWorkgroups(...size);
+    // Not spread: this runs hundreds of times a round.
+    pass.dispatchWorkgroups(size[0], size[1], size[2]);
   }
 }

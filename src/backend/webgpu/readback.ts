@@ -29,7 +29,10 @@ function batches(ranges: readonly Range[]): Range[][] {
   return all;
 }
 
-/** Brings ranges of device memory back, through staging buffers that are used again. */
+/**
+ * Brings ranges of device memory back, through staging buffers that are used again. Copies are submits of
+ * their own: one that is refused, for want of a staging buffer, must take nothing else with it.
+ */
 export class Readback {
   readonly #open: Pick<OpenDevice, "device" | "guard">;
   readonly #memory: DeviceMemory;
@@ -106,15 +109,16 @@ export class Readback {
       if (arrival.status === "rejected") throw arrival.reason;
       this.#open.guard.check();
       if (!staging) return ranges.map(() => new Float32Array(0));
-      const copied = new Float32Array(staging.buffer.getMappedRange(0, total).slice(0));
+      const mapped = staging.buffer.getMappedRange(0, total);
+      let end = 0;
+      const copies = ranges.map(({ bytes }) => {
+        end += bytes;
+        return new Float32Array(mapped.slice(end - bytes, end));
+      });
       staging.buffer.unmap();
       if (staging.buffer.size > idleBytesMax) this.#memory.drop(staging.buffer);
       else this.#idle.push(staging.buffer);
-      let end = 0;
-      return ranges.map(({ bytes }) => {
-        end += bytes / 4;
-        return copied.slice(end - bytes / 4, end);
-      });
+      return copies;
     } catch (cause) {
       if (staging) this.#memory.drop(staging.buffer);
       throw await this.#open.guard.explain(cause);

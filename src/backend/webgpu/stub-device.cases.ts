@@ -10,6 +10,7 @@ const constants = {
     UNIFORM: 0x40,
     STORAGE: 0x80,
   },
+  GPUMapMode: { READ: 0x1 },
   GPUShaderStage: { COMPUTE: 0x4 },
 };
 
@@ -30,6 +31,8 @@ export function stubDevice(): Pick<OpenDevice, "device" | "guard"> {
       maxStorageBufferBindingSize: 2 ** 31 - 4,
       maxComputeWorkgroupStorageSize: 48 * 1024,
       maxComputeWorkgroupsPerDimension: 65_535,
+      maxComputeInvocationsPerWorkgroup: 1024,
+      maxComputeWorkgroupSizeX: 1024,
     },
     lost: new Promise(() => {}),
     destroy: some,
@@ -37,14 +40,25 @@ export function stubDevice(): Pick<OpenDevice, "device" | "guard"> {
     addEventListener: some,
     pushErrorScope: some,
     popErrorScope: nothing,
-    createBuffer: ({ size }: GPUBufferDescriptor) => ({ size, destroy: some, mapAsync: nothing }),
+    createBuffer: ({ size }: GPUBufferDescriptor) => ({
+      size,
+      destroy: some,
+      mapAsync: nothing,
+      getMappedRange: (_: number, bytes: number) => new ArrayBuffer(bytes),
+      unmap: some,
+    }),
     createBindGroup: some,
     createBindGroupLayout: some,
     createPipelineLayout: some,
     createShaderModule: some,
     createComputePipeline: () => ({ getBindGroupLayout: some }),
     createComputePipelineAsync: async () => ({ getBindGroupLayout: some }),
-    createCommandEncoder: () => ({ beginComputePass: () => pass, finish: some }),
+    createCommandEncoder: () => ({
+      beginComputePass: () => pass,
+      clearBuffer: some,
+      copyBufferToBuffer: some,
+      finish: some,
+    }),
   } as unknown as GPUDevice;
   return { device, guard: new DeviceGuard(device) };
 }

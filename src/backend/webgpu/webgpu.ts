@@ -1,6 +1,6 @@
 import { type BackendLostError, invariant } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
-import { drawPosition, type Plan, validatePlan } from "../../model/plan.ts";
+import { drawPosition, type Plan, segmentOf, validatePlan } from "../../model/plan.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { concat } from "../arrays.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
@@ -11,13 +11,14 @@ import { blockSizes, chooseCut } from "./attention-cut.ts";
 import { buildProgram } from "./build-program.ts";
 import { type DeviceGuard, type OpenDevice, openDevice } from "./device.ts";
 import { DeviceMemory, RefusedError } from "./device-memory.ts";
-import { Dispatches, encodeDispatches } from "./dispatches.ts";
 import { checkFit, roomOf, wasRefused } from "./fit.ts";
+import { likelyNext } from "./likely-next.ts";
 import { encodeKeeps, encodePass, type HistoryTurns } from "./pass.ts";
+import { PassCommands } from "./pass-commands.ts";
 import { Pipelines } from "./pipelines.ts";
 import { type Places, placeAll } from "./places.ts";
 import type { GpuPlatform } from "./platform.ts";
-import { type Program, type ProgramOptions, plainCounts } from "./program.ts";
+import { type PassCounts, type Program, type ProgramOptions, plainCounts } from "./program.ts";
 import type { Arithmetic } from "./projection-layout.ts";
 import { Readback } from "./readback.ts";
 import { arithmeticFor, arithmeticText, checkKv, checkShape, isSoftware } from "./support.ts";
@@ -31,9 +32,6 @@ export interface WebgpuOptions extends Omit<ProgramOptions, "arithmetic"> {
   readonly adapter: string | null;
 }
 
-/** Dispatches a submit: fewer cost more submits, more let the GPU wait for the host. */
-const submitDispatches = 96;
-
 /**
  * WebGPU: a round is one pass of dispatches in few submits; what comes back is the drawn ids, or the logits rows
  * that a draw needs. One arithmetic class: the contracts stand in `kernels/`.
@@ -46,8 +44,8 @@ export class WebgpuBackend implements Backend {
   readonly #memory: DeviceMemory;
   readonly #shape: ModelShape;
   readonly #places: Places;
-  readonly #dispatches: Dispatches;
-  readonly #keepDispatches: Dispatches;
+  readonly #commands: PassCommands;
+  readonly #keepCommands: PassCommands;
   readonly #readback: Readback;
   readonly #results = new Map<PassHandle, Promise<PassResult>>();
   /** Slots whose kept logits row is valid. */
@@ -58,6 +56,8 @@ export class WebgpuBackend implements Backend {
   readonly #turns: HistoryTurns;
   /** Rows a block that attention has kernels for. */
   readonly #blockSizes: readonly number[];
+  /** The latest pass, until what may follow it is prepared. */
+  #latest: Plan | null = null;
   #passes = 0;
 
   private constructor(
@@ -75,8 +75,8 @@ export class WebgpuBackend implements Backend {
     this.#places = places;
     this.#turns = new Uint8Array(slots);
     this.#blockSizes = blockSizes(weights.shape, isSoftware(open.device));
-    this.#dispatches = new Dispatches(program.pass, open.device);
-    this.#keepDispatches = new Dispatches(program.keep, open.device);
+    this.#commands = new PassCommands(program.pass, open.device);
+    this.#keepCommands = new PassCommands(program.keep, open.device);
     this.#readback = new Readback(open, memory);
     this.lost = open.guard.lost;
     const { stateBytes, kvBytes, workspaceBytes } = places.memory;
@@ -138,7 +138,7 @@ export class WebgpuBackend implements Backend {
 
   /** How many dispatches a pass of one stream takes. */
   dispatches(rows: number, draws: number): number {
-    return this.#dispatches.of(plainCounts(rows, draws, 1)).length;
+    return this.#commands.dispatches(plainCounts(rows, draws, 1));
   }
 
   open(slot: SlotId): void {
@@ -173,6 +173,7 @@ export class WebgpuBackend implements Backend {
     // A pass that nobody reads may fail: the process must not end by it.
     result.catch(() => {});
     this.#results.set(handle, result);
+    this.#latest = plan;
     return handle;
   }
 
@@ -187,6 +188,8 @@ export class WebgpuBackend implements Backend {
   async read(handle: PassHandle): Promise<PassResult> {
     const result = this.#results.get(handle);
     invariant(result !== undefined, `pass ${handle} was never given or was read before`);
+    // The GPU has all that it was given, and the host nothing to do but wait.
+    this.#prepareNext();
     this.#results.delete(handle);
     return await result;
   }
@@ -267,55 +270,60 @@ export class WebgpuBackend implements Backend {
     return 2 * slot + this.#turns[slot]!;
   }
 
-  /** Commits the windows that wait for it, in a submit of its own: a refused one is a lost device. */
+  /** Commits the windows that wait for it, in submits of their own: a refused one is a lost device. */
   #commit(): void {
     if (this.#keeps.length === 0) return;
     const words = encodeKeeps(this.#keeps, this.#turns);
     this.#device.queue.writeBuffer(this.#places.keeps, 0, words);
-    const encoder = this.#device.createCommandEncoder();
-    const pass = encoder.beginComputePass();
-    encodeDispatches(pass, this.#keepDispatches.of(plainCounts(0, 0, this.#keeps.length)));
-    pass.end();
-    this.#device.queue.submit([encoder.finish()]);
+    this.#keepCommands.submit(plainCounts(0, 0, this.#keeps.length));
     for (const { slot } of this.#keeps) this.#turns[slot]! ^= 1;
     this.#keeps = [];
   }
 
-  /** Submits a plan's rows a few dispatches at a time: the GPU begins while the rest is encoded. */
   #submit(plan: Plan): void {
-    const { queue } = this.#device;
-    const attention = chooseCut(plan, this.#shape, this.#blockSizes, this.#places.partialRows);
-    queue.writeBuffer(this.#places.pass, 0, encodePass(plan, this.#shape, this.#turns, attention));
-    const dispatches = this.#dispatches.of({
+    const counts = this.#countsOf(plan);
+    const words = encodePass(plan, this.#shape, this.#turns, counts.attention);
+    this.#device.queue.writeBuffer(this.#places.pass, 0, words);
+    this.#commands.submit(counts);
+    this.#keepLogits(plan);
+    for (const { nextSlot, window } of plan.segments) if (!window) this.#turns[nextSlot]! ^= 1;
+  }
+
+  #countsOf(plan: Plan): PassCounts {
+    return {
       rows: plan.ids.length,
       draws: plan.draws.length,
       segments: plan.segments.length,
       top: topOfPlan(plan),
-      attention,
-    });
-    for (let from = 0; from < dispatches.length; from += submitDispatches) {
-      const encoder = this.#device.createCommandEncoder();
-      const pass = encoder.beginComputePass();
-      encodeDispatches(pass, dispatches.slice(from, from + submitDispatches));
-      pass.end();
-      if (from + submitDispatches >= dispatches.length) this.#keepLogits(encoder, plan);
-      queue.submit([encoder.finish()]);
-    }
-    for (const { nextSlot, window } of plan.segments) if (!window) this.#turns[nextSlot]! ^= 1;
+      attention: chooseCut(plan, this.#shape, this.#blockSizes, this.#places.partialRows),
+    };
   }
 
-  #keepLogits(encoder: GPUCommandEncoder, plan: Plan): void {
+  /** Encodes the keep and the round that are likely to follow the latest pass. */
+  #prepareNext(): void {
+    const plan = this.#latest;
+    if (!plan) return;
+    this.#latest = null;
+    const windows = plan.segments.filter(({ window }) => window).length;
+    if (windows > 0) this.#keepCommands.prepare(plainCounts(0, 0, windows));
+    for (const next of likelyNext(plan)) this.#commands.prepare(this.#countsOf(next));
+  }
+
+  #keepLogits(plan: Plan): void {
     const { arrays, keptLogits } = this.#places;
     const { buffer, stride } = arrays.rows.get("logits")!;
     const bytes = 4 * this.#shape.vocabSize;
     // A state that moves on leaves the row that it kept behind; a window's moves at its keep.
     for (const { nextSlot, window } of plan.segments) if (!window) this.#kept.delete(nextSlot);
+    if (!plan.draws.some((draw) => draw.keepLogits)) return;
+    const encoder = this.#device.createCommandEncoder();
     plan.draws.forEach((draw, index) => {
       if (!draw.keepLogits) return;
-      const { nextSlot } = plan.segments.find((part) => draw.row < part.firstRow + part.rows)!;
+      const { nextSlot } = segmentOf(plan, draw.row);
       encoder.copyBufferToBuffer(buffer, 4 * index * stride, keptLogits, nextSlot * bytes, bytes);
       this.#kept.add(nextSlot);
     });
+    this.#device.queue.submit([encoder.finish()]);
   }
 
   async #resultOf(plan: Plan): Promise<PassResult> {
