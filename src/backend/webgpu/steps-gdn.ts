@@ -8,7 +8,16 @@ import { powerOfTwoDivisor } from "./support.ts";
 
 /** What every adapter gives, so that no bit depends on what one gives beyond. */
 const threadsMax = 256;
-const workgroupBytesMax = 32_768;
+export const workgroupBytesMax = 32_768;
+
+/** In how many parts gdn.wgsl may cut the key dim's quads; the first that divides them and fits is taken. */
+const partCounts = [4, 8, 16, 32, 2, 1, 3, 5, 6, 7, 9, 10, 12, 14, 11, 13];
+
+/** Rows of a block of which a thread makes an item: they are held in registers. */
+const eachMax = 4;
+
+/** What the kernels share of a layout (`gdn_common.wgsl`). */
+export const logRows: Defines = { WINDOW_ROWS: windowRowsMax };
 
 /**
  * One dispatch for everything between a linear layer's projections (`gdn.wgsl`), and one that commits
@@ -30,7 +39,7 @@ export async function addGdn(
   const log = places.windowLogs[layer]!;
   await builder.add(
     "gdn",
-    { ...layout, SLICES: slices },
+    { ...logRows, ...layout, SLICES: slices },
     [
       builder.buffer("qkv"),
       builder.buffer("z"),
@@ -56,17 +65,18 @@ export async function addGdn(
   );
   if (copies) {
     const quads = (linearValueHeads * linearKeyDim * linearValueDim) / 4;
-    await builder.add("gdn_copy", layout, [state], [options.slots], ({ segments }) => [
+    await builder.add("gdn_copy", logRows, [state], [options.slots], ({ segments }) => [
       Math.ceil(quads / 256),
       segments,
       1,
     ]);
   }
-  await builder.addKeep("gdn_keep", layout, [log, history, state], ({ segments }) => [
-    linearValueHeads,
-    segments,
-    1,
-  ]);
+  await builder.addKeep(
+    "gdn_keep",
+    { ...logRows, ...keepLayout(shape) },
+    [log, history, state],
+    ({ segments }) => [linearValueHeads, segments, 1],
+  );
 }
 
 /** Taps, norm weight, and each value head's (rate, bias, 0, 0). */
@@ -80,40 +90,57 @@ async function vectorsOf({ weights, shape }: ProgramBuilder, module: string) {
 }
 
 /**
- * How gdn.wgsl cuts a head's state over threads, and how many rows it prepares at a time. Only the number
- * of parts is in the order of the sums.
- * @throws InputError where a head is too large for a workgroup
+ * How gdn.wgsl cuts a head's state over threads, and how many rows it prepares at a time. The orders of
+ * its sums are PARTS and LANES, which come from the head's dims, and PARTS from the room that there is.
+ * @throws InputError where a head is too large for a workgroup, or has too few columns for its key dim
  */
-function gdnLayout(shape: ModelShape, bytesMax: number): Defines {
-  const keyQuads = shape.linearKeyDim / 4;
-  const valueQuads = shape.linearValueDim / 4;
-  for (let parts = powerOfTwoDivisor(keyQuads, 8); parts >= 1; parts /= 2) {
-    const threads = parts * valueQuads;
+export function gdnLayout(shape: ModelShape, bytesMax: number): Defines {
+  const { linearKeyDim, linearValueDim } = shape;
+  const keyQuads = linearKeyDim / 4;
+  const valueQuads = linearValueDim / 4;
+  const valuePairs = linearValueDim / 2;
+  const items = 2 * keyQuads + valueQuads;
+  const tail = (shape.convTaps - 1) * items;
+  const lanes = powerOfTwoDivisor(keyQuads, powerOfTwoDivisor(valuePairs, 8));
+  for (const parts of partCounts.filter((count) => keyQuads % count === 0)) {
+    const threads = parts * valuePairs;
+    if (threads > threadsMax || threads < items) continue;
     for (let block = 8; block >= 1; block /= 2) {
-      const blockQuads = block * (2 * keyQuads + valueQuads);
-      const raw = (shape.convTaps - 1 + block) * (2 * keyQuads + valueQuads);
-      const sums = Math.max(4 * threads, raw);
-      const squares = block * Math.max(2 * keyQuads, valueQuads);
-      const bytes = 16 * (blockQuads + sums) + 4 * squares + 16 * block;
-      if (threads > threadsMax || bytes > bytesMax) continue;
+      const each = Math.ceil(block / Math.floor(threads / items));
+      const quads = tail + block * items + 2 * threads + block * valueQuads;
+      const squares = block * (Math.max(2 * keyQuads, valuePairs) + 2 * lanes);
+      const bytes = 16 * quads + 4 * squares + 8 * block;
+      if (bytes > bytesMax || each > eachMax || block > threads) continue;
       return {
-        KEY_QUADS: keyQuads,
-        VALUE_QUADS: valueQuads,
         PARTS: parts,
-        PER_PART: shape.linearKeyDim / parts,
+        PER_PART: linearKeyDim / parts,
         QUADS: keyQuads / parts,
+        LANES: lanes,
         THREADS: threads,
         BLOCK: block,
-        BLOCK_QUADS: blockQuads,
-        BLOCK_SQUARES: squares,
-        SUMS: sums,
-        WINDOW_ROWS: windowRowsMax,
+        EACH: each,
+        DEPTH: shape.convTaps - 1,
+        // Quads of a block's outputs, and of the tail, that a thread takes.
+        GIVEN: Math.ceil((block * valueQuads) / threads),
+        TAIL: Math.ceil(tail / threads),
       };
     }
   }
-  const { linearKeyDim, linearValueDim } = shape;
   throw new InputError(
-    `The webgpu backend has no room for GDN heads of ${linearKeyDim} × ${linearValueDim}. ` +
-      "Use --backend wasm.",
+    `The webgpu backend can't cut GDN heads of ${linearKeyDim} × ${linearValueDim} into threads of this ` +
+      "device. Use --backend wasm.",
   );
+}
+
+/** How gdn_keep.wgsl cuts it; no bit depends on that. */
+export function keepLayout({ linearKeyDim, linearValueDim }: ModelShape): Defines {
+  const valueQuads = linearValueDim / 4;
+  let parts = powerOfTwoDivisor(linearKeyDim / 4, 8);
+  while (parts > 1 && parts * valueQuads > threadsMax) parts /= 2;
+  return {
+    PER_PART: linearKeyDim / parts,
+    QUADS: linearKeyDim / 4 / parts,
+    THREADS: parts * valueQuads,
+    ROWS: 4,
+  };
 }

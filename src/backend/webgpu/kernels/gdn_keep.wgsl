@@ -1,7 +1,10 @@
 // GDN_KEEP: commits the first rows of windows, one workgroup a (window, value head): S ← g·S; S ← S + k·δᵀ
 // with the g, k and δ that gdn.wgsl logged. Each word of the state sees the operations of that scan in its
-// order, so the bits are those of a chain. Then the conv history, from the logged raw rows. Segments of the
+// order, so the bits are those of a chain. The conv history comes from the logged raw rows. Segments of the
 // pass are the windows, and their rows those to commit. In place, as in gdn.wgsl.
+//
+// A thread holds {PER_PART} key rows × 4 columns. It is bound by latency, so {ROWS} rows are loaded at once,
+// and the history goes its way while the state comes.
 #include pass.wgsl
 #include gdn_common
 @group(0) @binding(2) var<storage, read> windowLog: array<vec4<f32>>;
@@ -24,29 +27,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var s{j}z = state[at + (4u * {j}u + 2u) * valueQuads];
   var s{j}w = state[at + (4u * {j}u + 3u) * valueQuads];
 #end
-  for (var row = 0u; row < rows; row++) {
-    let logRow = first + row * logQuads;
-    let g = windowLog[logRow + head].x;
-    let delta = windowLog[logRow + logDeltas + head * valueQuads + column];
-    let key = logRow + logKeys + head / headsPerKey * keyQuads + part * {QUADS}u;
-#repeat j QUADS
-    let k{j} = windowLog[key + {j}u];
-    s{j}x *= g;
-    s{j}x = fma(vec4<f32>(k{j}.x), delta, s{j}x);
-    s{j}y *= g;
-    s{j}y = fma(vec4<f32>(k{j}.y), delta, s{j}y);
-    s{j}z *= g;
-    s{j}z = fma(vec4<f32>(k{j}.z), delta, s{j}z);
-    s{j}w *= g;
-    s{j}w = fma(vec4<f32>(k{j}.w), delta, s{j}w);
-#end
-  }
-#repeat j QUADS
-  state[at + (4u * {j}u) * valueQuads] = s{j}x;
-  state[at + (4u * {j}u + 1u) * valueQuads] = s{j}y;
-  state[at + (4u * {j}u + 2u) * valueQuads] = s{j}z;
-  state[at + (4u * {j}u + 3u) * valueQuads] = s{j}w;
-#end
   let old = segmentWord(segment, 5u) * depth * channels;
   let next = segmentWord(segment, 6u) * depth * channels;
   for (var index = thread; index < depth * items; index += {THREADS}u) {
@@ -63,4 +43,31 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     history[next + place * channels + channel] = value;
   }
+  for (var begin = 0u; begin < rows; begin += {ROWS}u) {
+#repeat r ROWS
+    // Past the last row, the last is read again and left out below.
+    let row{r} = first + min(begin + {r}u, rows - 1u) * logQuads;
+    let g{r} = windowLog[row{r} + head].x;
+    let delta{r} = windowLog[row{r} + logDeltas + head * valueQuads + column];
+#repeat j QUADS
+    let k{r}_{j} = windowLog[row{r} + logKeys + head / headsPerKey * keyQuads + part * {QUADS}u + {j}u];
+#end
+#end
+#repeat r ROWS
+    if (begin + {r}u < rows) {
+#repeat j QUADS
+      s{j}x = fma(vec4<f32>(k{r}_{j}.x), delta{r}, s{j}x * g{r});
+      s{j}y = fma(vec4<f32>(k{r}_{j}.y), delta{r}, s{j}y * g{r});
+      s{j}z = fma(vec4<f32>(k{r}_{j}.z), delta{r}, s{j}z * g{r});
+      s{j}w = fma(vec4<f32>(k{r}_{j}.w), delta{r}, s{j}w * g{r});
+#end
+    }
+#end
+  }
+#repeat j QUADS
+  state[at + (4u * {j}u) * valueQuads] = s{j}x;
+  state[at + (4u * {j}u + 1u) * valueQuads] = s{j}y;
+  state[at + (4u * {j}u + 2u) * valueQuads] = s{j}z;
+  state[at + (4u * {j}u + 3u) * valueQuads] = s{j}w;
+#end
 }

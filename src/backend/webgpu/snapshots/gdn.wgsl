@@ -2,15 +2,20 @@
 // in order:
 //   c = silu(Σ_j w[j] · m[t − taps + 1 + j]), taps in order by fma, m the raw q, k and v of the row; q and k
 //   divided by their length (q also by √dk); g = exp(rate · softplus(a + bias)), β = sigmoid(b);
-//   S ← g·S; δ = β·(v − Sᵀk); S ← S + k·δᵀ; o = Sᵀq; y = RMSNorm(o) · weight · silu(z), norm first.
-// Sums over the key dim: rows of one of 8 parts ascending by fma, then the parts ascending. Sums of
-// squares (lengths of q and k, the norm): four neighbours by fma, then these ascending. q, k, v, z, a and b
-// come as 4 sums over parts of their projection's input, which are added in order.
+//   p = Sᵀk; S ← g·S; δ = β·fma(−g, p, v); S ← S + k·δᵀ; o = Sᵀq; y = RMSNorm(o) · (weight · silu(z)).
+// Sums over the key dim: of one of 4 parts, its even rows ascending by fma, plus its odd rows; then the
+// parts ascending. Sums of squares: four neighbours of q and k, two of o, by fma; 8 sums of every
+// 8th of these; then these; all ascending. q, k, v, z, a and b come as 2 sums over parts of their
+// projection's input, which are added in order. So no sum depends on how many rows there are, or which.
 //
-// A thread holds 16 key rows × 4 columns of the state in registers from the first row to the last.
+// A thread holds 32 key rows × 2 columns of the state in registers from the first row to the last.
 // Rows go by blocks of 8, whose q, k and v are made by all threads and lie in workgroup memory. A
 // row takes one barrier: every thread adds up the parts' predictions of its own columns, and the parts of
 // o are added after the next row's barrier; so both have two buffers, used in turn.
+//
+// A head's rows wait for each other, so this is bound by latency. A block's rows are loaded while the block
+// before it is scanned (Ahead), and what the first block needs before any of it is used. Sums of squares are
+// cut so that all threads add. S is decayed after the prediction, while the parts' sums come.
 //
 // In place: a workgroup reads its own words of the state before it writes them and touches no others, so
 // state slot and next slot may be the same (one read_write binding); validatePlan has refused plans in which
@@ -49,7 +54,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -102,175 +107,362 @@ fn owns(item: u32, head: u32) -> bool { return item >= 2u * keyQuads || head % h
 // Taps [taps, channels], norm weight [value dim], then (rate, bias, 0, 0) of each value head.
 @group(0) @binding(6) var<storage, read> weights: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> history: array<vec4<f32>>;
-@group(0) @binding(8) var<storage, read_write> state: array<vec4<f32>>;
+@group(0) @binding(8) var<storage, read_write> state: array<vec2<f32>>;
 @group(0) @binding(9) var<storage, read_write> mixed: array<InputQuad>;
-@group(0) @binding(10) var<storage, read_write> windowLog: array<vec4<f32>>;
+@group(0) @binding(10) var<storage, read_write> windowLog: array<vec2<f32>>;
 
+const valuePairs = 2u * valueQuads;
+const statePairs = 2u * stateQuads;
+const tailQuads = depth * items;
 const normWeights = 4u * channels;
 const rates = normWeights + valueQuads;
 
-// Of each row of the block: q, k, v; when the row is done, o stands where v stood.
-var<workgroup> block: array<vec4<f32>, 768>;
-var<workgroup> squares: array<f32, 512>;
-var<workgroup> scales: array<f32, 2 * 8>;
+// [row, item] of the tail, which is the raw rows that the block looks back to, and of the block: first its raw
+// rows, and in their place its q, k and v.
+var<workgroup> staged: array<vec4<f32>, tailQuads + 8u * items>;
+// [turn, part, pair of columns]: sums over a part's key rows.
+var<workgroup> predictions: array<vec2<f32>, 2 * 256>;
+var<workgroup> readings: array<vec2<f32>, 2 * 256>;
+// [row, pair]: o.
+var<workgroup> outputs: array<vec2<f32>, 8u * valuePairs>;
+// [row, q or k, quad], then [row, pair] of o; and their sums.
+var<workgroup> squares: array<f32, 8u * max(2u * keyQuads, valuePairs)>;
+var<workgroup> squareSums: array<f32, 2 * 8 * 8>;
 // (g, β).
 var<workgroup> gates: array<vec2<f32>, 8>;
-// First the raw q, k and v of the block and of the rows that it looks back to; then [turn, part, column] sums over a part's key rows, twice: Sᵀk, Sᵀq.
-var<workgroup> sums: array<vec4<f32>, 1056>;
-const readings = 2u * 256u;
 
 // What a workgroup works on: rows [first, first + rows) of the pass.
 struct Work {
   head: u32,
   first: u32,
   rows: u32,
-  // First quads of the history that is read, of the log, and of the history that is written.
+  slot: u32,
+  nextSlot: u32,
+  // First quads of the history that is read, and of the one that is written.
   history: u32,
-  log: u32,
-  next: u32,
+  nextHistory: u32,
   isWindow: bool,
 }
 
-fn qkvAt(row: u32, channel: u32) -> vec4<f32> {
-  let at = row * param(0u) + channel;
-  var value = qkv[at];
-  value += qkv[at + 1u * param(7u) / 4u];
-  value += qkv[at + 2u * param(7u) / 4u];
-  value += qkv[at + 3u * param(7u) / 4u];
-  return value;
+// A thread makes one item of 4 neighbouring rows of every block; the last threads may have none.
+fn itemOf(thread: u32) -> u32 { return thread % items; }
+fn rowOf(thread: u32) -> u32 { return thread / items * 4u; }
+
+// Of the item that a thread makes.
+struct Taps {
+  tap0: vec4<f32>,
+  tap1: vec4<f32>,
+  tap2: vec4<f32>,
+  tap3: vec4<f32>,
 }
 
-fn zAt(at: u32) -> vec4<f32> {
-  var value = z[at];
-  value += z[at + 1u * param(7u) / 4u];
-  value += z[at + 2u * param(7u) / 4u];
-  value += z[at + 3u * param(7u) / 4u];
-  return value;
+// What a thread loads of a block before it is needed. Slices are not added yet, which would wait for them.
+struct Ahead {
+  raw0_0: vec4<f32>,
+  raw1_0: vec4<f32>,
+  raw2_0: vec4<f32>,
+  raw3_0: vec4<f32>,
+  z0_0: vec4<f32>,
+  decay0: f32,
+  beta0: f32,
+  raw0_1: vec4<f32>,
+  raw1_1: vec4<f32>,
+  raw2_1: vec4<f32>,
+  raw3_1: vec4<f32>,
+  z0_1: vec4<f32>,
+  decay1: f32,
+  beta1: f32,
 }
 
-// (g, β) of a row.
-fn gatesAt(row: u32, head: u32) -> vec2<f32> {
-  var decay = decays[row * param(3u) + head];
-  var beta = betas[row * param(2u) + head];
-  decay += decays[row * param(3u) + head + 1u * param(7u)];
-  beta += betas[row * param(2u) + head + 1u * param(7u)];
-  decay += decays[row * param(3u) + head + 2u * param(7u)];
-  beta += betas[row * param(2u) + head + 2u * param(7u)];
-  decay += decays[row * param(3u) + head + 3u * param(7u)];
-  beta += betas[row * param(2u) + head + 3u * param(7u)];
-  let rate = weights[rates + head];
+fn workOf(segment: u32, head: u32) -> Work {
+  var work: Work;
+  work.head = head;
+  work.first = segmentWord(segment, 0u);
+  work.rows = segmentWord(segment, 1u);
+  work.slot = segmentWord(segment, 2u);
+  work.nextSlot = segmentWord(segment, 3u) + param(6u);
+  work.history = segmentWord(segment, 5u) * depth * channels;
+  work.nextHistory = segmentWord(segment, 6u) * depth * channels;
+  work.isWindow = segmentWord(segment, 7u) != 0u;
+  return work;
+}
+
+fn tapsOf(head: u32, thread: u32) -> Taps {
+  var taps: Taps;
+  let channel = channelOf(itemOf(thread), head);
+  taps.tap0 = weights[0u * channels + channel];
+  taps.tap1 = weights[1u * channels + channel];
+  taps.tap2 = weights[2u * channels + channel];
+  taps.tap3 = weights[3u * channels + channel];
+  return taps;
+}
+
+// Rows of the block that begins at row `begin`.
+fn countOf(work: Work, begin: u32) -> u32 {
+  return min(8u, max(work.rows, begin) - begin);
+}
+
+// Of the block that begins at row `begin`; zeros past the last row.
+fn loadAhead(work: Work, begin: u32, thread: u32) -> Ahead {
+  var ahead: Ahead;
+  let count = countOf(work, begin);
+  let first = work.first + begin;
+  let channel = channelOf(itemOf(thread), work.head);
+  if (rowOf(thread) + 0u < count) {
+    let at = (first + rowOf(thread) + 0u) * param(0u) + channel;
+    ahead.raw0_0 = qkv[at + 0u * (param(7u) / 4u)];
+    ahead.raw0_1 = qkv[at + 1u * (param(7u) / 4u)];
+  }
+  if (rowOf(thread) + 1u < count) {
+    let at = (first + rowOf(thread) + 1u) * param(0u) + channel;
+    ahead.raw1_0 = qkv[at + 0u * (param(7u) / 4u)];
+    ahead.raw1_1 = qkv[at + 1u * (param(7u) / 4u)];
+  }
+  if (rowOf(thread) + 2u < count) {
+    let at = (first + rowOf(thread) + 2u) * param(0u) + channel;
+    ahead.raw2_0 = qkv[at + 0u * (param(7u) / 4u)];
+    ahead.raw2_1 = qkv[at + 1u * (param(7u) / 4u)];
+  }
+  if (rowOf(thread) + 3u < count) {
+    let at = (first + rowOf(thread) + 3u) * param(0u) + channel;
+    ahead.raw3_0 = qkv[at + 0u * (param(7u) / 4u)];
+    ahead.raw3_1 = qkv[at + 1u * (param(7u) / 4u)];
+  }
+  if (thread < count) {
+    ahead.decay0 = decays[(first + thread) * param(3u) + work.head + 0u * param(7u)];
+    ahead.beta0 = betas[(first + thread) * param(2u) + work.head + 0u * param(7u)];
+    ahead.decay1 = decays[(first + thread) * param(3u) + work.head + 1u * param(7u)];
+    ahead.beta1 = betas[(first + thread) * param(2u) + work.head + 1u * param(7u)];
+  }
+  if (thread + 0u < count * valueQuads) {
+    let index = thread + 0u;
+    let at = (first + index / valueQuads) * param(1u) + work.head * valueQuads + index % valueQuads;
+    ahead.z0_0 = z[at + 0u * (param(7u) / 4u)];
+    ahead.z0_1 = z[at + 1u * (param(7u) / 4u)];
+  }
+  return ahead;
+}
+
+// (g, β) of the row whose a and b this thread has.
+fn gatesOf(ahead: Ahead, rate: vec2<f32>) -> vec2<f32> {
+  var decay = 0.0;
+  var beta = 0.0;
+  decay += ahead.decay0;
+  beta += ahead.beta0;
+  decay += ahead.decay1;
+  beta += ahead.beta1;
   let x = decay + rate.y;
   let softplus = max(x, 0.0) + log(1.0 + exp(-abs(x)));
   return vec2<f32>(exp(rate.x * softplus), sigmoid(beta));
 }
 
-// Raw row `place` of (old history, the segment's rows).
-fn rawAt(work: Work, place: u32, channel: u32) -> vec4<f32> {
-  if (place >= depth) { return qkvAt(work.first + place - depth, channel); }
-  return history[work.history + place * channels + channel];
+fn siluOf(v: vec4<f32>) -> vec4<f32> { return v / (vec4<f32>(1.0) + exp(-v)); }
+
+// Begins the sums of `lots` × `each` squares; all threads add, and 8 divides `each`.
+fn addSquares(lots: u32, each: u32, thread: u32) {
+  for (var index = thread; index < lots * 8u; index += 256u) {
+    let first = index / 8u * each + index % 8u;
+    var sum = 0.0;
+    for (var i = 0u; i < each; i += 8u) { sum += squares[first + i]; }
+    squareSums[index] = sum;
+  }
 }
 
-fn squared(v: vec4<f32>) -> f32 { return fma(v.w, v.w, fma(v.z, v.z, fma(v.y, v.y, v.x * v.x))); }
-
-fn siluOf(v: vec4<f32>) -> vec4<f32> { return v / (vec4<f32>(1.0) + exp(-v)); }
+fn sumOfSquares(lot: u32) -> f32 {
+  var sum = 0.0;
+  sum += squareSums[lot * 8u + 0u];
+  sum += squareSums[lot * 8u + 1u];
+  sum += squareSums[lot * 8u + 2u];
+  sum += squareSums[lot * 8u + 3u];
+  sum += squareSums[lot * 8u + 4u];
+  sum += squareSums[lot * 8u + 5u];
+  sum += squareSums[lot * 8u + 6u];
+  sum += squareSums[lot * 8u + 7u];
+  return sum;
+}
 
 // The only place that knows how out_proj wants its input.
 fn storeMixed(row: u32, column: u32, value: vec4<f32>) {
   mixed[inputAt(row, column, param(4u)) / 4u] = asInputs(value);
 }
 
-fn convolveBlock(work: Work, begin: u32, count: u32, thread: u32) {
-  for (var index = thread; index < (depth + count) * items; index += 256u) {
-    sums[index] = rawAt(work, begin + index / items, channelOf(index % items, work.head));
+// Quad `quad` of the log of row `row` of a window.
+fn logQuad(work: Work, row: u32, quad: u32, value: vec4<f32>) {
+  let at = 2u * (logOf(work.slot) + row * logQuads + quad);
+  windowLog[at] = value.xy;
+  windowLog[at + 1u] = value.zw;
+}
+
+// q, k, v, g and β of a block, and the tail of the next one.
+fn makeBlock(work: Work, ahead: Ahead, taps: Taps, rate: vec2<f32>, begin: u32, thread: u32) {
+  let count = countOf(work, begin);
+  let item = itemOf(thread);
+  let first = rowOf(thread);
+  let channel = channelOf(item, work.head);
+  let logs = work.isWindow && owns(item, work.head);
+  // x0, x1, …: the rows that the thread's first one looks back to, then its own.
+  var x3 = vec4<f32>(0.0);
+  x3 += ahead.raw0_0;
+  x3 += ahead.raw0_1;
+  if (first + 0u < count) {
+    staged[tailQuads + (first + 0u) * items + item] = x3;
+    if (logs) { logQuad(work, begin + first + 0u, logRaw + channel, x3); }
   }
-  for (var local = 256u - 1u - thread; local < count; local += 256u) {
-    gates[local] = gatesAt(work.first + begin + local, work.head);
+  var x4 = vec4<f32>(0.0);
+  x4 += ahead.raw1_0;
+  x4 += ahead.raw1_1;
+  if (first + 1u < count) {
+    staged[tailQuads + (first + 1u) * items + item] = x4;
+    if (logs) { logQuad(work, begin + first + 1u, logRaw + channel, x4); }
+  }
+  var x5 = vec4<f32>(0.0);
+  x5 += ahead.raw2_0;
+  x5 += ahead.raw2_1;
+  if (first + 2u < count) {
+    staged[tailQuads + (first + 2u) * items + item] = x5;
+    if (logs) { logQuad(work, begin + first + 2u, logRaw + channel, x5); }
+  }
+  var x6 = vec4<f32>(0.0);
+  x6 += ahead.raw3_0;
+  x6 += ahead.raw3_1;
+  if (first + 3u < count) {
+    staged[tailQuads + (first + 3u) * items + item] = x6;
+    if (logs) { logQuad(work, begin + first + 3u, logRaw + channel, x6); }
   }
   workgroupBarrier();
-  for (var index = thread; index < count * items; index += 256u) {
-    let local = index / items;
-    let item = index % items;
-    let channel = channelOf(item, work.head);
-    var sum = vec4<f32>(0.0);
-    for (var tap = 0u; tap < 4u; tap++) {
-      sum = fma(weights[tap * channels + channel], sums[index + tap * items], sum);
+  let tail0 = staged[count * items + min(thread + 0u, tailQuads - 1u)];
+  let tail1 = staged[count * items + min(thread + 256u, tailQuads - 1u)];
+  let x0 = staged[(min(first, 8u) + 0u) * items + item];
+  let x1 = staged[(min(first, 8u) + 1u) * items + item];
+  let x2 = staged[(min(first, 8u) + 2u) * items + item];
+  var c0 = vec4<f32>(0.0);
+  if (first + 0u < count) {
+    c0 = fma(taps.tap0, x0, c0);
+    c0 = fma(taps.tap1, x1, c0);
+    c0 = fma(taps.tap2, x2, c0);
+    c0 = fma(taps.tap3, x3, c0);
+    c0 = siluOf(c0);
+    if (item < 2u * keyQuads) {
+      squares[(first + 0u) * 2u * keyQuads + item] =
+        fma(c0.w, c0.w, fma(c0.z, c0.z, fma(c0.y, c0.y, c0.x * c0.x)));
     }
-    if (work.isWindow && owns(item, work.head)) {
-      let logRow = work.log + (begin + local) * logQuads;
-      windowLog[logRow + logRaw + channel] = sums[index + depth * items];
-    }
-    let c = siluOf(sum);
-    block[index] = c;
-    if (item < 2u * keyQuads) { squares[local * 2u * keyQuads + item] = squared(c); }
   }
-}
-
-fn scaleKeys(count: u32, thread: u32) {
-  // q of a row, then its k.
-  for (var index = thread; index < 2u * count; index += 256u) {
-    var sum = 0.0;
-    for (var i = 0u; i < keyQuads; i++) { sum += squares[index * keyQuads + i]; }
-    let scale = 1.0 / sqrt(sum + 1e-6);
-    scales[index] = select(scale, scale / sqrt(f32(128u)), index % 2u == 0u);
+  var c1 = vec4<f32>(0.0);
+  if (first + 1u < count) {
+    c1 = fma(taps.tap0, x1, c1);
+    c1 = fma(taps.tap1, x2, c1);
+    c1 = fma(taps.tap2, x3, c1);
+    c1 = fma(taps.tap3, x4, c1);
+    c1 = siluOf(c1);
+    if (item < 2u * keyQuads) {
+      squares[(first + 1u) * 2u * keyQuads + item] =
+        fma(c1.w, c1.w, fma(c1.z, c1.z, fma(c1.y, c1.y, c1.x * c1.x)));
+    }
+  }
+  var c2 = vec4<f32>(0.0);
+  if (first + 2u < count) {
+    c2 = fma(taps.tap0, x2, c2);
+    c2 = fma(taps.tap1, x3, c2);
+    c2 = fma(taps.tap2, x4, c2);
+    c2 = fma(taps.tap3, x5, c2);
+    c2 = siluOf(c2);
+    if (item < 2u * keyQuads) {
+      squares[(first + 2u) * 2u * keyQuads + item] =
+        fma(c2.w, c2.w, fma(c2.z, c2.z, fma(c2.y, c2.y, c2.x * c2.x)));
+    }
+  }
+  var c3 = vec4<f32>(0.0);
+  if (first + 3u < count) {
+    c3 = fma(taps.tap0, x3, c3);
+    c3 = fma(taps.tap1, x4, c3);
+    c3 = fma(taps.tap2, x5, c3);
+    c3 = fma(taps.tap3, x6, c3);
+    c3 = siluOf(c3);
+    if (item < 2u * keyQuads) {
+      squares[(first + 3u) * 2u * keyQuads + item] =
+        fma(c3.w, c3.w, fma(c3.z, c3.z, fma(c3.y, c3.y, c3.x * c3.x)));
+    }
   }
   workgroupBarrier();
-  for (var index = thread; index < count * 2u * keyQuads; index += 256u) {
-    let at = index / (2u * keyQuads) * items + index % (2u * keyQuads);
-    block[at] *= scales[index / keyQuads];
-  }
-}
-
-// The keys and decays of a window; its raw rows and δ are logged where they are made.
-fn logBlock(work: Work, begin: u32, count: u32, thread: u32) {
-  for (var index = thread; index < count * items; index += 256u) {
-    let local = begin + index / items;
-    let item = index % items;
-    if (!owns(item, work.head)) { continue; }
-    let logRow = work.log + local * logQuads;
-    let channel = channelOf(item, work.head);
-    if (item >= keyQuads && item < 2u * keyQuads) {
-      windowLog[logRow + logKeys + channel - 16u * keyQuads] = block[index];
+  if (thread + 0u < tailQuads) { staged[thread + 0u] = tail0; }
+  if (thread + 256u < tailQuads) { staged[thread + 256u] = tail1; }
+  addSquares(2u * count, keyQuads, thread);
+  if (thread < count) {
+    let gate = gatesOf(ahead, rate);
+    gates[thread] = gate;
+    if (work.isWindow) {
+      logQuad(work, begin + thread, work.head, vec4<f32>(gate.x, 0.0, 0.0, 0.0));
     }
-    if (item == 2u * keyQuads) {
-      windowLog[logRow + work.head] = vec4<f32>(gates[local - begin].x, 0.0, 0.0, 0.0);
-    }
-  }
-}
-
-// o of a row of the block, in one thread of each column.
-fn finishRow(local: u32, column: u32) {
-  let at = readings + local % 2u * 256u + column;
-  var o = sums[at];
-  for (var i = 1u; i < 8u; i++) { o += sums[at + i * valueQuads]; }
-  block[local * items + 2u * keyQuads + column] = o;
-  squares[local * valueQuads + column] = squared(o);
-}
-
-fn writeBlock(work: Work, begin: u32, count: u32, thread: u32) {
-  for (var local = thread; local < count; local += 256u) {
-    var sum = 0.0;
-    for (var i = 0u; i < valueQuads; i++) { sum += squares[local * valueQuads + i]; }
-    scales[local] = 1.0 / sqrt(sum / f32(128u) + paramFloat(5u));
   }
   workgroupBarrier();
-  for (var index = thread; index < count * valueQuads; index += 256u) {
-    let local = index / valueQuads;
-    let column = index % valueQuads;
-    let row = work.first + begin + local;
-    let o = block[local * items + 2u * keyQuads + column] * scales[local];
-    let gate = siluOf(zAt(row * param(1u) + work.head * valueQuads + column));
-    storeMixed(row, work.head * 128u + 4u * column, o * weights[normWeights + column] * gate);
+  if (first + 0u < count) {
+    if (item < 2u * keyQuads) {
+      let scale = 1.0 / sqrt(sumOfSquares(2u * (first + 0u) + item / keyQuads) + 1e-6);
+      c0 *= select(scale, scale / sqrt(f32(128u)), item < keyQuads);
+    }
+    staged[tailQuads + (first + 0u) * items + item] = c0;
+    if (logs && item >= keyQuads && item < 2u * keyQuads) {
+      logQuad(work, begin + first + 0u, logKeys + channel - 16u * keyQuads, c0);
+    }
   }
+  if (first + 1u < count) {
+    if (item < 2u * keyQuads) {
+      let scale = 1.0 / sqrt(sumOfSquares(2u * (first + 1u) + item / keyQuads) + 1e-6);
+      c1 *= select(scale, scale / sqrt(f32(128u)), item < keyQuads);
+    }
+    staged[tailQuads + (first + 1u) * items + item] = c1;
+    if (logs && item >= keyQuads && item < 2u * keyQuads) {
+      logQuad(work, begin + first + 1u, logKeys + channel - 16u * keyQuads, c1);
+    }
+  }
+  if (first + 2u < count) {
+    if (item < 2u * keyQuads) {
+      let scale = 1.0 / sqrt(sumOfSquares(2u * (first + 2u) + item / keyQuads) + 1e-6);
+      c2 *= select(scale, scale / sqrt(f32(128u)), item < keyQuads);
+    }
+    staged[tailQuads + (first + 2u) * items + item] = c2;
+    if (logs && item >= keyQuads && item < 2u * keyQuads) {
+      logQuad(work, begin + first + 2u, logKeys + channel - 16u * keyQuads, c2);
+    }
+  }
+  if (first + 3u < count) {
+    if (item < 2u * keyQuads) {
+      let scale = 1.0 / sqrt(sumOfSquares(2u * (first + 3u) + item / keyQuads) + 1e-6);
+      c3 *= select(scale, scale / sqrt(f32(128u)), item < keyQuads);
+    }
+    staged[tailQuads + (first + 3u) * items + item] = c3;
+    if (logs && item >= keyQuads && item < 2u * keyQuads) {
+      logQuad(work, begin + first + 3u, logKeys + channel - 16u * keyQuads, c3);
+    }
+  }
+  workgroupBarrier();
 }
 
+// o of a row of the block, in one thread of each pair of columns.
+fn finishRow(local: u32, pair: u32) {
+  let at = local % 2u * 256u + pair;
+  let reading0 = readings[at + 0u * valuePairs];
+  let reading1 = readings[at + 1u * valuePairs];
+  let reading2 = readings[at + 2u * valuePairs];
+  let reading3 = readings[at + 3u * valuePairs];
+  var o = reading0;
+  o += reading1;
+  o += reading2;
+  o += reading3;
+  outputs[local * valuePairs + pair] = o;
+  squares[local * valuePairs + pair] = fma(o.y, o.y, o.x * o.x);
+}
+
+// Where quad `index` of the tail stands in a history.
+fn historyAt(index: u32, head: u32) -> u32 {
+  return index / items * channels + channelOf(index % items, head);
+}
+
+// The tail is that of the rows after this pass.
 fn publishHistory(work: Work, thread: u32) {
-  for (var index = thread; index < depth * items; index += 256u) {
-    let item = index % items;
-    if (!owns(item, work.head)) { continue; }
-    let channel = channelOf(item, work.head);
-    let place = index / items;
-    history[work.next + place * channels + channel] =
-      rawAt(work, work.rows + place, channel);
+  for (var index = thread; index < tailQuads; index += 256u) {
+    if (!owns(index % items, work.head)) { continue; }
+    history[work.nextHistory + historyAt(index, work.head)] = staged[index];
   }
 }
 
@@ -279,156 +471,279 @@ fn publishHistory(work: Work, thread: u32) {
 // slice
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-  let head = group.x;
-  let segment = group.y;
-  let slot = segmentWord(segment, 2u);
-  var work: Work;
-  work.head = head;
-  work.first = segmentWord(segment, 0u);
-  work.rows = segmentWord(segment, 1u);
-  work.history = segmentWord(segment, 5u) * depth * channels;
-  work.log = logOf(slot);
-  work.next = segmentWord(segment, 6u) * depth * channels;
-  work.isWindow = segmentWord(segment, 7u) != 0u;
-  let column = thread % valueQuads;
-  let part = thread / valueQuads;
-  let within = (head * 128u + part * 16u) * valueQuads + column;
-  let source = slot * stateQuads + within;
-  let deltaLog = work.log + logDeltas + head * valueQuads + column;
-  var s0x = state[source + (4u * 0u) * valueQuads];
-  var s0y = state[source + (4u * 0u + 1u) * valueQuads];
-  var s0z = state[source + (4u * 0u + 2u) * valueQuads];
-  var s0w = state[source + (4u * 0u + 3u) * valueQuads];
-  var s1x = state[source + (4u * 1u) * valueQuads];
-  var s1y = state[source + (4u * 1u + 1u) * valueQuads];
-  var s1z = state[source + (4u * 1u + 2u) * valueQuads];
-  var s1w = state[source + (4u * 1u + 3u) * valueQuads];
-  var s2x = state[source + (4u * 2u) * valueQuads];
-  var s2y = state[source + (4u * 2u + 1u) * valueQuads];
-  var s2z = state[source + (4u * 2u + 2u) * valueQuads];
-  var s2w = state[source + (4u * 2u + 3u) * valueQuads];
-  var s3x = state[source + (4u * 3u) * valueQuads];
-  var s3y = state[source + (4u * 3u + 1u) * valueQuads];
-  var s3z = state[source + (4u * 3u + 2u) * valueQuads];
-  var s3w = state[source + (4u * 3u + 3u) * valueQuads];
+  let taps = tapsOf(group.x, thread);
+  let rate = weights[rates + group.x].xy;
+  let weight0 = weights[normWeights + (thread + 0u) % valueQuads];
+  let work = workOf(group.y, group.x);
+  var ahead = loadAhead(work, 0u, thread);
+  let index0 = min(thread + 0u, tailQuads - 1u);
+  let tail0 = history[work.history + historyAt(index0, work.head)];
+  let index1 = min(thread + 256u, tailQuads - 1u);
+  let tail1 = history[work.history + historyAt(index1, work.head)];
+  let pair = thread % valuePairs;
+  let part = thread / valuePairs;
+  let within = (work.head * 128u + part * 32u) * valuePairs + pair;
+  let source = work.slot * statePairs + within;
+  let deltaLog = 2u * (logOf(work.slot) + logDeltas + work.head * valueQuads) + pair;
+  var s0x = state[source + 0u * valuePairs];
+  var s0y = state[source + (0u + 1u) * valuePairs];
+  var s0z = state[source + (0u + 2u) * valuePairs];
+  var s0w = state[source + (0u + 3u) * valuePairs];
+  var s1x = state[source + 4u * valuePairs];
+  var s1y = state[source + (4u + 1u) * valuePairs];
+  var s1z = state[source + (4u + 2u) * valuePairs];
+  var s1w = state[source + (4u + 3u) * valuePairs];
+  var s2x = state[source + 8u * valuePairs];
+  var s2y = state[source + (8u + 1u) * valuePairs];
+  var s2z = state[source + (8u + 2u) * valuePairs];
+  var s2w = state[source + (8u + 3u) * valuePairs];
+  var s3x = state[source + 12u * valuePairs];
+  var s3y = state[source + (12u + 1u) * valuePairs];
+  var s3z = state[source + (12u + 2u) * valuePairs];
+  var s3w = state[source + (12u + 3u) * valuePairs];
+  var s4x = state[source + 16u * valuePairs];
+  var s4y = state[source + (16u + 1u) * valuePairs];
+  var s4z = state[source + (16u + 2u) * valuePairs];
+  var s4w = state[source + (16u + 3u) * valuePairs];
+  var s5x = state[source + 20u * valuePairs];
+  var s5y = state[source + (20u + 1u) * valuePairs];
+  var s5z = state[source + (20u + 2u) * valuePairs];
+  var s5w = state[source + (20u + 3u) * valuePairs];
+  var s6x = state[source + 24u * valuePairs];
+  var s6y = state[source + (24u + 1u) * valuePairs];
+  var s6z = state[source + (24u + 2u) * valuePairs];
+  var s6w = state[source + (24u + 3u) * valuePairs];
+  var s7x = state[source + 28u * valuePairs];
+  var s7y = state[source + (28u + 1u) * valuePairs];
+  var s7z = state[source + (28u + 2u) * valuePairs];
+  var s7w = state[source + (28u + 3u) * valuePairs];
+  if (thread + 0u < tailQuads) { staged[thread + 0u] = tail0; }
+  if (thread + 256u < tailQuads) { staged[thread + 256u] = tail1; }
   for (var begin = 0u; begin < work.rows; begin += 8u) {
-    let count = min(8u, work.rows - begin);
-    convolveBlock(work, begin, count, thread);
-    workgroupBarrier();
-    scaleKeys(count, thread);
-    workgroupBarrier();
-    if (work.isWindow) { logBlock(work, begin, count, thread); }
+    let count = countOf(work, begin);
+    makeBlock(work, ahead, taps, rate, begin, thread);
+    var z0 = vec4<f32>(0.0);
+    z0 += ahead.z0_0;
+    z0 += ahead.z0_1;
+    ahead = loadAhead(work, begin + 8u, thread);
     for (var local = 0u; local < count; local++) {
       let turn = local % 2u * 256u;
-      let query = local * items + part * 4u;
-      let g = gates[local].x;
-      var prediction = vec4<f32>(0.0);
-      let k0 = block[query + keyQuads + 0u];
-      s0x *= g;
-      prediction = fma(s0x, vec4<f32>(k0.x), prediction);
-      s0y *= g;
-      prediction = fma(s0y, vec4<f32>(k0.y), prediction);
-      s0z *= g;
-      prediction = fma(s0z, vec4<f32>(k0.z), prediction);
-      s0w *= g;
-      prediction = fma(s0w, vec4<f32>(k0.w), prediction);
-      let k1 = block[query + keyQuads + 1u];
-      s1x *= g;
-      prediction = fma(s1x, vec4<f32>(k1.x), prediction);
-      s1y *= g;
-      prediction = fma(s1y, vec4<f32>(k1.y), prediction);
-      s1z *= g;
-      prediction = fma(s1z, vec4<f32>(k1.z), prediction);
-      s1w *= g;
-      prediction = fma(s1w, vec4<f32>(k1.w), prediction);
-      let k2 = block[query + keyQuads + 2u];
-      s2x *= g;
-      prediction = fma(s2x, vec4<f32>(k2.x), prediction);
-      s2y *= g;
-      prediction = fma(s2y, vec4<f32>(k2.y), prediction);
-      s2z *= g;
-      prediction = fma(s2z, vec4<f32>(k2.z), prediction);
-      s2w *= g;
-      prediction = fma(s2w, vec4<f32>(k2.w), prediction);
-      let k3 = block[query + keyQuads + 3u];
-      s3x *= g;
-      prediction = fma(s3x, vec4<f32>(k3.x), prediction);
-      s3y *= g;
-      prediction = fma(s3y, vec4<f32>(k3.y), prediction);
-      s3z *= g;
-      prediction = fma(s3z, vec4<f32>(k3.z), prediction);
-      s3w *= g;
-      prediction = fma(s3w, vec4<f32>(k3.w), prediction);
-      sums[turn + thread] = prediction;
+      let query = tailQuads + local * items + part * 8u;
+      let gate = gates[local];
+      let values = staged[tailQuads + local * items + 2u * keyQuads + pair / 2u];
+      var even = vec2<f32>(0.0);
+      var odd = vec2<f32>(0.0);
+      let k0 = staged[query + keyQuads + 0u];
+      even = fma(s0x, vec2<f32>(k0.x), even);
+      odd = fma(s0y, vec2<f32>(k0.y), odd);
+      even = fma(s0z, vec2<f32>(k0.z), even);
+      odd = fma(s0w, vec2<f32>(k0.w), odd);
+      let k1 = staged[query + keyQuads + 1u];
+      even = fma(s1x, vec2<f32>(k1.x), even);
+      odd = fma(s1y, vec2<f32>(k1.y), odd);
+      even = fma(s1z, vec2<f32>(k1.z), even);
+      odd = fma(s1w, vec2<f32>(k1.w), odd);
+      let k2 = staged[query + keyQuads + 2u];
+      even = fma(s2x, vec2<f32>(k2.x), even);
+      odd = fma(s2y, vec2<f32>(k2.y), odd);
+      even = fma(s2z, vec2<f32>(k2.z), even);
+      odd = fma(s2w, vec2<f32>(k2.w), odd);
+      let k3 = staged[query + keyQuads + 3u];
+      even = fma(s3x, vec2<f32>(k3.x), even);
+      odd = fma(s3y, vec2<f32>(k3.y), odd);
+      even = fma(s3z, vec2<f32>(k3.z), even);
+      odd = fma(s3w, vec2<f32>(k3.w), odd);
+      let k4 = staged[query + keyQuads + 4u];
+      even = fma(s4x, vec2<f32>(k4.x), even);
+      odd = fma(s4y, vec2<f32>(k4.y), odd);
+      even = fma(s4z, vec2<f32>(k4.z), even);
+      odd = fma(s4w, vec2<f32>(k4.w), odd);
+      let k5 = staged[query + keyQuads + 5u];
+      even = fma(s5x, vec2<f32>(k5.x), even);
+      odd = fma(s5y, vec2<f32>(k5.y), odd);
+      even = fma(s5z, vec2<f32>(k5.z), even);
+      odd = fma(s5w, vec2<f32>(k5.w), odd);
+      let k6 = staged[query + keyQuads + 6u];
+      even = fma(s6x, vec2<f32>(k6.x), even);
+      odd = fma(s6y, vec2<f32>(k6.y), odd);
+      even = fma(s6z, vec2<f32>(k6.z), even);
+      odd = fma(s6w, vec2<f32>(k6.w), odd);
+      let k7 = staged[query + keyQuads + 7u];
+      even = fma(s7x, vec2<f32>(k7.x), even);
+      odd = fma(s7y, vec2<f32>(k7.y), odd);
+      even = fma(s7z, vec2<f32>(k7.z), even);
+      odd = fma(s7w, vec2<f32>(k7.w), odd);
+      predictions[turn + thread] = even + odd;
       workgroupBarrier();
-      var predicted = sums[turn + column];
-      for (var i = 1u; i < 8u; i++) { predicted += sums[turn + i * valueQuads + column]; }
-      let delta = gates[local].y * (block[local * items + 2u * keyQuads + column] - predicted);
-      if (work.isWindow && part == 0u) { windowLog[deltaLog + (begin + local) * logQuads] = delta; }
-      if (local > 0u && part == 8u - 1u) { finishRow(local - 1u, column); }
-      var reading = vec4<f32>(0.0);
-      let q0 = block[query + 0u];
-      s0x = fma(vec4<f32>(k0.x), delta, s0x);
-      reading = fma(s0x, vec4<f32>(q0.x), reading);
-      s0y = fma(vec4<f32>(k0.y), delta, s0y);
-      reading = fma(s0y, vec4<f32>(q0.y), reading);
-      s0z = fma(vec4<f32>(k0.z), delta, s0z);
-      reading = fma(s0z, vec4<f32>(q0.z), reading);
-      s0w = fma(vec4<f32>(k0.w), delta, s0w);
-      reading = fma(s0w, vec4<f32>(q0.w), reading);
-      let q1 = block[query + 1u];
-      s1x = fma(vec4<f32>(k1.x), delta, s1x);
-      reading = fma(s1x, vec4<f32>(q1.x), reading);
-      s1y = fma(vec4<f32>(k1.y), delta, s1y);
-      reading = fma(s1y, vec4<f32>(q1.y), reading);
-      s1z = fma(vec4<f32>(k1.z), delta, s1z);
-      reading = fma(s1z, vec4<f32>(q1.z), reading);
-      s1w = fma(vec4<f32>(k1.w), delta, s1w);
-      reading = fma(s1w, vec4<f32>(q1.w), reading);
-      let q2 = block[query + 2u];
-      s2x = fma(vec4<f32>(k2.x), delta, s2x);
-      reading = fma(s2x, vec4<f32>(q2.x), reading);
-      s2y = fma(vec4<f32>(k2.y), delta, s2y);
-      reading = fma(s2y, vec4<f32>(q2.y), reading);
-      s2z = fma(vec4<f32>(k2.z), delta, s2z);
-      reading = fma(s2z, vec4<f32>(q2.z), reading);
-      s2w = fma(vec4<f32>(k2.w), delta, s2w);
-      reading = fma(s2w, vec4<f32>(q2.w), reading);
-      let q3 = block[query + 3u];
-      s3x = fma(vec4<f32>(k3.x), delta, s3x);
-      reading = fma(s3x, vec4<f32>(q3.x), reading);
-      s3y = fma(vec4<f32>(k3.y), delta, s3y);
-      reading = fma(s3y, vec4<f32>(q3.y), reading);
-      s3z = fma(vec4<f32>(k3.z), delta, s3z);
-      reading = fma(s3z, vec4<f32>(q3.z), reading);
-      s3w = fma(vec4<f32>(k3.w), delta, s3w);
-      reading = fma(s3w, vec4<f32>(q3.w), reading);
-      sums[readings + turn + thread] = reading;
+      let prediction0 = predictions[turn + 0u * valuePairs + pair];
+      let prediction1 = predictions[turn + 1u * valuePairs + pair];
+      let prediction2 = predictions[turn + 2u * valuePairs + pair];
+      let prediction3 = predictions[turn + 3u * valuePairs + pair];
+      s0x *= gate.x;
+      s0y *= gate.x;
+      s0z *= gate.x;
+      s0w *= gate.x;
+      s1x *= gate.x;
+      s1y *= gate.x;
+      s1z *= gate.x;
+      s1w *= gate.x;
+      s2x *= gate.x;
+      s2y *= gate.x;
+      s2z *= gate.x;
+      s2w *= gate.x;
+      s3x *= gate.x;
+      s3y *= gate.x;
+      s3z *= gate.x;
+      s3w *= gate.x;
+      s4x *= gate.x;
+      s4y *= gate.x;
+      s4z *= gate.x;
+      s4w *= gate.x;
+      s5x *= gate.x;
+      s5y *= gate.x;
+      s5z *= gate.x;
+      s5w *= gate.x;
+      s6x *= gate.x;
+      s6y *= gate.x;
+      s6z *= gate.x;
+      s6w *= gate.x;
+      s7x *= gate.x;
+      s7y *= gate.x;
+      s7z *= gate.x;
+      s7w *= gate.x;
+      var prediction = prediction0;
+      prediction += prediction1;
+      prediction += prediction2;
+      prediction += prediction3;
+      let value = select(values.xy, values.zw, pair % 2u == 1u);
+      let delta = gate.y * fma(vec2<f32>(-gate.x), prediction, value);
+      if (work.isWindow && part == 0u) {
+        windowLog[deltaLog + 2u * (begin + local) * logQuads] = delta;
+      }
+      even = vec2<f32>(0.0);
+      odd = vec2<f32>(0.0);
+      let q0 = staged[query + 0u];
+      s0x = fma(vec2<f32>(k0.x), delta, s0x);
+      even = fma(s0x, vec2<f32>(q0.x), even);
+      s0y = fma(vec2<f32>(k0.y), delta, s0y);
+      odd = fma(s0y, vec2<f32>(q0.y), odd);
+      s0z = fma(vec2<f32>(k0.z), delta, s0z);
+      even = fma(s0z, vec2<f32>(q0.z), even);
+      s0w = fma(vec2<f32>(k0.w), delta, s0w);
+      odd = fma(s0w, vec2<f32>(q0.w), odd);
+      let q1 = staged[query + 1u];
+      s1x = fma(vec2<f32>(k1.x), delta, s1x);
+      even = fma(s1x, vec2<f32>(q1.x), even);
+      s1y = fma(vec2<f32>(k1.y), delta, s1y);
+      odd = fma(s1y, vec2<f32>(q1.y), odd);
+      s1z = fma(vec2<f32>(k1.z), delta, s1z);
+      even = fma(s1z, vec2<f32>(q1.z), even);
+      s1w = fma(vec2<f32>(k1.w), delta, s1w);
+      odd = fma(s1w, vec2<f32>(q1.w), odd);
+      let q2 = staged[query + 2u];
+      s2x = fma(vec2<f32>(k2.x), delta, s2x);
+      even = fma(s2x, vec2<f32>(q2.x), even);
+      s2y = fma(vec2<f32>(k2.y), delta, s2y);
+      odd = fma(s2y, vec2<f32>(q2.y), odd);
+      s2z = fma(vec2<f32>(k2.z), delta, s2z);
+      even = fma(s2z, vec2<f32>(q2.z), even);
+      s2w = fma(vec2<f32>(k2.w), delta, s2w);
+      odd = fma(s2w, vec2<f32>(q2.w), odd);
+      let q3 = staged[query + 3u];
+      s3x = fma(vec2<f32>(k3.x), delta, s3x);
+      even = fma(s3x, vec2<f32>(q3.x), even);
+      s3y = fma(vec2<f32>(k3.y), delta, s3y);
+      odd = fma(s3y, vec2<f32>(q3.y), odd);
+      s3z = fma(vec2<f32>(k3.z), delta, s3z);
+      even = fma(s3z, vec2<f32>(q3.z), even);
+      s3w = fma(vec2<f32>(k3.w), delta, s3w);
+      odd = fma(s3w, vec2<f32>(q3.w), odd);
+      let q4 = staged[query + 4u];
+      s4x = fma(vec2<f32>(k4.x), delta, s4x);
+      even = fma(s4x, vec2<f32>(q4.x), even);
+      s4y = fma(vec2<f32>(k4.y), delta, s4y);
+      odd = fma(s4y, vec2<f32>(q4.y), odd);
+      s4z = fma(vec2<f32>(k4.z), delta, s4z);
+      even = fma(s4z, vec2<f32>(q4.z), even);
+      s4w = fma(vec2<f32>(k4.w), delta, s4w);
+      odd = fma(s4w, vec2<f32>(q4.w), odd);
+      let q5 = staged[query + 5u];
+      s5x = fma(vec2<f32>(k5.x), delta, s5x);
+      even = fma(s5x, vec2<f32>(q5.x), even);
+      s5y = fma(vec2<f32>(k5.y), delta, s5y);
+      odd = fma(s5y, vec2<f32>(q5.y), odd);
+      s5z = fma(vec2<f32>(k5.z), delta, s5z);
+      even = fma(s5z, vec2<f32>(q5.z), even);
+      s5w = fma(vec2<f32>(k5.w), delta, s5w);
+      odd = fma(s5w, vec2<f32>(q5.w), odd);
+      let q6 = staged[query + 6u];
+      s6x = fma(vec2<f32>(k6.x), delta, s6x);
+      even = fma(s6x, vec2<f32>(q6.x), even);
+      s6y = fma(vec2<f32>(k6.y), delta, s6y);
+      odd = fma(s6y, vec2<f32>(q6.y), odd);
+      s6z = fma(vec2<f32>(k6.z), delta, s6z);
+      even = fma(s6z, vec2<f32>(q6.z), even);
+      s6w = fma(vec2<f32>(k6.w), delta, s6w);
+      odd = fma(s6w, vec2<f32>(q6.w), odd);
+      let q7 = staged[query + 7u];
+      s7x = fma(vec2<f32>(k7.x), delta, s7x);
+      even = fma(s7x, vec2<f32>(q7.x), even);
+      s7y = fma(vec2<f32>(k7.y), delta, s7y);
+      odd = fma(s7y, vec2<f32>(q7.y), odd);
+      s7z = fma(vec2<f32>(k7.z), delta, s7z);
+      even = fma(s7z, vec2<f32>(q7.z), even);
+      s7w = fma(vec2<f32>(k7.w), delta, s7w);
+      odd = fma(s7w, vec2<f32>(q7.w), odd);
+      readings[turn + thread] = even + odd;
+      if (local > 0u && part == 4u - 1u) { finishRow(local - 1u, pair); }
     }
     workgroupBarrier();
-    if (part == 8u - 1u) { finishRow(count - 1u, column); }
+    if (part == 4u - 1u) { finishRow(count - 1u, pair); }
     workgroupBarrier();
-    writeBlock(work, begin, count, thread);
-    // The next block takes the place of this one.
+    addSquares(count, valuePairs, thread);
     workgroupBarrier();
+    if (thread + 0u < count * valueQuads) {
+      let index = thread + 0u;
+      let local = index / valueQuads;
+      let o = vec4<f32>(outputs[2u * index], outputs[2u * index + 1u]);
+      let scale = 1.0 / sqrt(sumOfSquares(local) / f32(128u) + paramFloat(5u));
+      let column = work.head * 128u + 4u * (index % valueQuads);
+      storeMixed(work.first + begin + local, column, o * scale * (weight0 * siluOf(z0)));
+    }
   }
   if (work.isWindow) { return; }
-  let next = (segmentWord(segment, 3u) + param(6u)) * stateQuads + within;
-  state[next + (4u * 0u) * valueQuads] = s0x;
-  state[next + (4u * 0u + 1u) * valueQuads] = s0y;
-  state[next + (4u * 0u + 2u) * valueQuads] = s0z;
-  state[next + (4u * 0u + 3u) * valueQuads] = s0w;
-  state[next + (4u * 1u) * valueQuads] = s1x;
-  state[next + (4u * 1u + 1u) * valueQuads] = s1y;
-  state[next + (4u * 1u + 2u) * valueQuads] = s1z;
-  state[next + (4u * 1u + 3u) * valueQuads] = s1w;
-  state[next + (4u * 2u) * valueQuads] = s2x;
-  state[next + (4u * 2u + 1u) * valueQuads] = s2y;
-  state[next + (4u * 2u + 2u) * valueQuads] = s2z;
-  state[next + (4u * 2u + 3u) * valueQuads] = s2w;
-  state[next + (4u * 3u) * valueQuads] = s3x;
-  state[next + (4u * 3u + 1u) * valueQuads] = s3y;
-  state[next + (4u * 3u + 2u) * valueQuads] = s3z;
-  state[next + (4u * 3u + 3u) * valueQuads] = s3w;
+  let next = work.nextSlot * statePairs + within;
+  state[next + 0u * valuePairs] = s0x;
+  state[next + (0u + 1u) * valuePairs] = s0y;
+  state[next + (0u + 2u) * valuePairs] = s0z;
+  state[next + (0u + 3u) * valuePairs] = s0w;
+  state[next + 4u * valuePairs] = s1x;
+  state[next + (4u + 1u) * valuePairs] = s1y;
+  state[next + (4u + 2u) * valuePairs] = s1z;
+  state[next + (4u + 3u) * valuePairs] = s1w;
+  state[next + 8u * valuePairs] = s2x;
+  state[next + (8u + 1u) * valuePairs] = s2y;
+  state[next + (8u + 2u) * valuePairs] = s2z;
+  state[next + (8u + 3u) * valuePairs] = s2w;
+  state[next + 12u * valuePairs] = s3x;
+  state[next + (12u + 1u) * valuePairs] = s3y;
+  state[next + (12u + 2u) * valuePairs] = s3z;
+  state[next + (12u + 3u) * valuePairs] = s3w;
+  state[next + 16u * valuePairs] = s4x;
+  state[next + (16u + 1u) * valuePairs] = s4y;
+  state[next + (16u + 2u) * valuePairs] = s4z;
+  state[next + (16u + 3u) * valuePairs] = s4w;
+  state[next + 20u * valuePairs] = s5x;
+  state[next + (20u + 1u) * valuePairs] = s5y;
+  state[next + (20u + 2u) * valuePairs] = s5z;
+  state[next + (20u + 3u) * valuePairs] = s5w;
+  state[next + 24u * valuePairs] = s6x;
+  state[next + (24u + 1u) * valuePairs] = s6y;
+  state[next + (24u + 2u) * valuePairs] = s6z;
+  state[next + (24u + 3u) * valuePairs] = s6w;
+  state[next + 28u * valuePairs] = s7x;
+  state[next + (28u + 1u) * valuePairs] = s7y;
+  state[next + (28u + 2u) * valuePairs] = s7z;
+  state[next + (28u + 3u) * valuePairs] = s7w;
   publishHistory(work, thread);
 }

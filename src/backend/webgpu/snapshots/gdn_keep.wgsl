@@ -1,7 +1,10 @@
 // GDN_KEEP: commits the first rows of windows, one workgroup a (window, value head): S ← g·S; S ← S + k·δᵀ
 // with the g, k and δ that gdn.wgsl logged. Each word of the state sees the operations of that scan in its
-// order, so the bits are those of a chain. Then the conv history, from the logged raw rows. Segments of the
+// order, so the bits are those of a chain. The conv history comes from the logged raw rows. Segments of the
 // pass are the windows, and their rows those to commit. In place, as in gdn.wgsl.
+//
+// A thread holds 16 key rows × 4 columns. It is bound by latency, so 4 rows are loaded at once,
+// and the history goes its way while the state comes.
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
 enable f16;
@@ -34,7 +37,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -110,47 +113,127 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var s3y = state[at + (4u * 3u + 1u) * valueQuads];
   var s3z = state[at + (4u * 3u + 2u) * valueQuads];
   var s3w = state[at + (4u * 3u + 3u) * valueQuads];
-  for (var row = 0u; row < rows; row++) {
-    let logRow = first + row * logQuads;
-    let g = windowLog[logRow + head].x;
-    let delta = windowLog[logRow + logDeltas + head * valueQuads + column];
-    let key = logRow + logKeys + head / headsPerKey * keyQuads + part * 4u;
-    let k0 = windowLog[key + 0u];
-    s0x *= g;
-    s0x = fma(vec4<f32>(k0.x), delta, s0x);
-    s0y *= g;
-    s0y = fma(vec4<f32>(k0.y), delta, s0y);
-    s0z *= g;
-    s0z = fma(vec4<f32>(k0.z), delta, s0z);
-    s0w *= g;
-    s0w = fma(vec4<f32>(k0.w), delta, s0w);
-    let k1 = windowLog[key + 1u];
-    s1x *= g;
-    s1x = fma(vec4<f32>(k1.x), delta, s1x);
-    s1y *= g;
-    s1y = fma(vec4<f32>(k1.y), delta, s1y);
-    s1z *= g;
-    s1z = fma(vec4<f32>(k1.z), delta, s1z);
-    s1w *= g;
-    s1w = fma(vec4<f32>(k1.w), delta, s1w);
-    let k2 = windowLog[key + 2u];
-    s2x *= g;
-    s2x = fma(vec4<f32>(k2.x), delta, s2x);
-    s2y *= g;
-    s2y = fma(vec4<f32>(k2.y), delta, s2y);
-    s2z *= g;
-    s2z = fma(vec4<f32>(k2.z), delta, s2z);
-    s2w *= g;
-    s2w = fma(vec4<f32>(k2.w), delta, s2w);
-    let k3 = windowLog[key + 3u];
-    s3x *= g;
-    s3x = fma(vec4<f32>(k3.x), delta, s3x);
-    s3y *= g;
-    s3y = fma(vec4<f32>(k3.y), delta, s3y);
-    s3z *= g;
-    s3z = fma(vec4<f32>(k3.z), delta, s3z);
-    s3w *= g;
-    s3w = fma(vec4<f32>(k3.w), delta, s3w);
+  let old = segmentWord(segment, 5u) * depth * channels;
+  let next = segmentWord(segment, 6u) * depth * channels;
+  for (var index = thread; index < depth * items; index += 256u) {
+    let item = index % items;
+    if (!owns(item, head)) { continue; }
+    let channel = channelOf(item, head);
+    let place = index / items;
+    // Raw row rows + place of (old history, the window's rows).
+    var value: vec4<f32>;
+    if (rows + place >= depth) {
+      value = windowLog[first + (rows + place - depth) * logQuads + logRaw + channel];
+    } else {
+      value = history[old + (rows + place) * channels + channel];
+    }
+    history[next + place * channels + channel] = value;
+  }
+  for (var begin = 0u; begin < rows; begin += 4u) {
+    // Past the last row, the last is read again and left out below.
+    let row0 = first + min(begin + 0u, rows - 1u) * logQuads;
+    let g0 = windowLog[row0 + head].x;
+    let delta0 = windowLog[row0 + logDeltas + head * valueQuads + column];
+    let k0_0 = windowLog[row0 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];
+    let k0_1 = windowLog[row0 + logKeys + head / headsPerKey * keyQuads + part * 4u + 1u];
+    let k0_2 = windowLog[row0 + logKeys + head / headsPerKey * keyQuads + part * 4u + 2u];
+    let k0_3 = windowLog[row0 + logKeys + head / headsPerKey * keyQuads + part * 4u + 3u];
+    // Past the last row, the last is read again and left out below.
+    let row1 = first + min(begin + 1u, rows - 1u) * logQuads;
+    let g1 = windowLog[row1 + head].x;
+    let delta1 = windowLog[row1 + logDeltas + head * valueQuads + column];
+    let k1_0 = windowLog[row1 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];
+    let k1_1 = windowLog[row1 + logKeys + head / headsPerKey * keyQuads + part * 4u + 1u];
+    let k1_2 = windowLog[row1 + logKeys + head / headsPerKey * keyQuads + part * 4u + 2u];
+    let k1_3 = windowLog[row1 + logKeys + head / headsPerKey * keyQuads + part * 4u + 3u];
+    // Past the last row, the last is read again and left out below.
+    let row2 = first + min(begin + 2u, rows - 1u) * logQuads;
+    let g2 = windowLog[row2 + head].x;
+    let delta2 = windowLog[row2 + logDeltas + head * valueQuads + column];
+    let k2_0 = windowLog[row2 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];
+    let k2_1 = windowLog[row2 + logKeys + head / headsPerKey * keyQuads + part * 4u + 1u];
+    let k2_2 = windowLog[row2 + logKeys + head / headsPerKey * keyQuads + part * 4u + 2u];
+    let k2_3 = windowLog[row2 + logKeys + head / headsPerKey * keyQuads + part * 4u + 3u];
+    // Past the last row, the last is read again and left out below.
+    let row3 = first + min(begin + 3u, rows - 1u) * logQuads;
+    let g3 = windowLog[row3 + head].x;
+    let delta3 = windowLog[row3 + logDeltas + head * valueQuads + column];
+    let k3_0 = windowLog[row3 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];
+    let k3_1 = windowLog[row3 + logKeys + head / headsPerKey * keyQuads + part * 4u + 1u];
+    let k3_2 = windowLog[row3 + logKeys + head / headsPerKey * keyQuads + part * 4u + 2u];
+    let k3_3 = windowLog[row3 + logKeys + head / headsPerKey * keyQuads + part * 4u + 3u];
+    if (begin + 0u < rows) {
+      s0x = fma(vec4<f32>(k0_0.x), delta0, s0x * g0);
+      s0y = fma(vec4<f32>(k0_0.y), delta0, s0y * g0);
+      s0z = fma(vec4<f32>(k0_0.z), delta0, s0z * g0);
+      s0w = fma(vec4<f32>(k0_0.w), delta0, s0w * g0);
+      s1x = fma(vec4<f32>(k0_1.x), delta0, s1x * g0);
+      s1y = fma(vec4<f32>(k0_1.y), delta0, s1y * g0);
+      s1z = fma(vec4<f32>(k0_1.z), delta0, s1z * g0);
+      s1w = fma(vec4<f32>(k0_1.w), delta0, s1w * g0);
+      s2x = fma(vec4<f32>(k0_2.x), delta0, s2x * g0);
+      s2y = fma(vec4<f32>(k0_2.y), delta0, s2y * g0);
+      s2z = fma(vec4<f32>(k0_2.z), delta0, s2z * g0);
+      s2w = fma(vec4<f32>(k0_2.w), delta0, s2w * g0);
+      s3x = fma(vec4<f32>(k0_3.x), delta0, s3x * g0);
+      s3y = fma(vec4<f32>(k0_3.y), delta0, s3y * g0);
+      s3z = fma(vec4<f32>(k0_3.z), delta0, s3z * g0);
+      s3w = fma(vec4<f32>(k0_3.w), delta0, s3w * g0);
+    }
+    if (begin + 1u < rows) {
+      s0x = fma(vec4<f32>(k1_0.x), delta1, s0x * g1);
+      s0y = fma(vec4<f32>(k1_0.y), delta1, s0y * g1);
+      s0z = fma(vec4<f32>(k1_0.z), delta1, s0z * g1);
+      s0w = fma(vec4<f32>(k1_0.w), delta1, s0w * g1);
+      s1x = fma(vec4<f32>(k1_1.x), delta1, s1x * g1);
+      s1y = fma(vec4<f32>(k1_1.y), delta1, s1y * g1);
+      s1z = fma(vec4<f32>(k1_1.z), delta1, s1z * g1);
+      s1w = fma(vec4<f32>(k1_1.w), delta1, s1w * g1);
+      s2x = fma(vec4<f32>(k1_2.x), delta1, s2x * g1);
+      s2y = fma(vec4<f32>(k1_2.y), delta1, s2y * g1);
+      s2z = fma(vec4<f32>(k1_2.z), delta1, s2z * g1);
+      s2w = fma(vec4<f32>(k1_2.w), delta1, s2w * g1);
+      s3x = fma(vec4<f32>(k1_3.x), delta1, s3x * g1);
+      s3y = fma(vec4<f32>(k1_3.y), delta1, s3y * g1);
+      s3z = fma(vec4<f32>(k1_3.z), delta1, s3z * g1);
+      s3w = fma(vec4<f32>(k1_3.w), delta1, s3w * g1);
+    }
+    if (begin + 2u < rows) {
+      s0x = fma(vec4<f32>(k2_0.x), delta2, s0x * g2);
+      s0y = fma(vec4<f32>(k2_0.y), delta2, s0y * g2);
+      s0z = fma(vec4<f32>(k2_0.z), delta2, s0z * g2);
+      s0w = fma(vec4<f32>(k2_0.w), delta2, s0w * g2);
+      s1x = fma(vec4<f32>(k2_1.x), delta2, s1x * g2);
+      s1y = fma(vec4<f32>(k2_1.y), delta2, s1y * g2);
+      s1z = fma(vec4<f32>(k2_1.z), delta2, s1z * g2);
+      s1w = fma(vec4<f32>(k2_1.w), delta2, s1w * g2);
+      s2x = fma(vec4<f32>(k2_2.x), delta2, s2x * g2);
+      s2y = fma(vec4<f32>(k2_2.y), delta2, s2y * g2);
+      s2z = fma(vec4<f32>(k2_2.z), delta2, s2z * g2);
+      s2w = fma(vec4<f32>(k2_2.w), delta2, s2w * g2);
+      s3x = fma(vec4<f32>(k2_3.x), delta2, s3x * g2);
+      s3y = fma(vec4<f32>(k2_3.y), delta2, s3y * g2);
+      s3z = fma(vec4<f32>(k2_3.z), delta2, s3z * g2);
+      s3w = fma(vec4<f32>(k2_3.w), delta2, s3w * g2);
+    }
+    if (begin + 3u < rows) {
+      s0x = fma(vec4<f32>(k3_0.x), delta3, s0x * g3);
+      s0y = fma(vec4<f32>(k3_0.y), delta3, s0y * g3);
+      s0z = fma(vec4<f32>(k3_0.z), delta3, s0z * g3);
+      s0w = fma(vec4<f32>(k3_0.w), delta3, s0w * g3);
+      s1x = fma(vec4<f32>(k3_1.x), delta3, s1x * g3);
+      s1y = fma(vec4<f32>(k3_1.y), delta3, s1y * g3);
+      s1z = fma(vec4<f32>(k3_1.z), delta3, s1z * g3);
+      s1w = fma(vec4<f32>(k3_1.w), delta3, s1w * g3);
+      s2x = fma(vec4<f32>(k3_2.x), delta3, s2x * g3);
+      s2y = fma(vec4<f32>(k3_2.y), delta3, s2y * g3);
+      s2z = fma(vec4<f32>(k3_2.z), delta3, s2z * g3);
+      s2w = fma(vec4<f32>(k3_2.w), delta3, s2w * g3);
+      s3x = fma(vec4<f32>(k3_3.x), delta3, s3x * g3);
+      s3y = fma(vec4<f32>(k3_3.y), delta3, s3y * g3);
+      s3z = fma(vec4<f32>(k3_3.z), delta3, s3z * g3);
+      s3w = fma(vec4<f32>(k3_3.w), delta3, s3w * g3);
+    }
   }
   state[at + (4u * 0u) * valueQuads] = s0x;
   state[at + (4u * 0u + 1u) * valueQuads] = s0y;
@@ -168,20 +251,4 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   state[at + (4u * 3u + 1u) * valueQuads] = s3y;
   state[at + (4u * 3u + 2u) * valueQuads] = s3z;
   state[at + (4u * 3u + 3u) * valueQuads] = s3w;
-  let old = segmentWord(segment, 5u) * depth * channels;
-  let next = segmentWord(segment, 6u) * depth * channels;
-  for (var index = thread; index < depth * items; index += 256u) {
-    let item = index % items;
-    if (!owns(item, head)) { continue; }
-    let channel = channelOf(item, head);
-    let place = index / items;
-    // Raw row rows + place of (old history, the window's rows).
-    var value: vec4<f32>;
-    if (rows + place >= depth) {
-      value = windowLog[first + (rows + place - depth) * logQuads + logRaw + channel];
-    } else {
-      value = history[old + (rows + place) * channels + channel];
-    }
-    history[next + place * channels + channel] = value;
-  }
 }
