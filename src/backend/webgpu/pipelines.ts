@@ -7,8 +7,7 @@ import { type Defines, preprocess } from "./preprocess.ts";
 const kernelBindings = {
   project: "rrrw",
   project_tiles: "rrrw",
-  add: "wwr",
-  norm: "rrwr",
+  norm: "wrwr",
   embed: "rrw",
   embed_tiles: "rrw",
   gdn: "rrrrrwwww",

@@ -36,12 +36,7 @@ export interface RowArrays {
    * it themselves (f32); else the next norm does.
    */
   readonly updates: ReadonlyMap<InputName, RowArray>;
-  /** [row, span of the residual stream's columns]: sums of squares for the next norm. */
-  readonly squares: GPUBuffer;
 }
-
-/** Columns that a workgroup of add.wgsl and norm.wgsl takes. */
-export const normSpan = 256;
 
 /** Buffers between steps that are one kernel here, and those that are inputs. */
 const elsewhere: ReadonlySet<RowBuffer> = new Set([
@@ -91,10 +86,7 @@ export async function placeRows(
     inputs.set(name, whole(await create(name, bytes), stride));
   }
   const updates = f16 ? await placeUpdates(create, shape, count("update")) : new Map();
-  const spans = Math.ceil(shape.hiddenSize / normSpan);
-  const most = Math.max(options.rowsMax, options.drawsMax);
-  const squares = await create("squares", 4 * most * spans);
-  return { rows, inputs, updates, squares };
+  return { rows, inputs, updates };
 }
 
 async function placeUpdates(

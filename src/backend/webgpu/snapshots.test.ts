@@ -17,7 +17,6 @@ const copying: Build = { arithmetic: "f32", gdnPath: "copy" };
 
 /** The build in which a kernel's last variant is the one to show. A new kernel is named here. */
 const builds: Readonly<Record<string, Build>> = {
-  add: f16,
   attend: f32,
   embed: f32,
   embed_tiles: f16,

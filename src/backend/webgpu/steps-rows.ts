@@ -1,6 +1,6 @@
 import type { Step } from "../../model/forward.ts";
-import { bindingOf, floatWord, type PassCounts, type ProgramBuilder } from "./program.ts";
-import { normSpan } from "./row-arrays.ts";
+import type { Defines } from "./preprocess.ts";
+import { bindingOf, floatWord, type ProgramBuilder } from "./program.ts";
 import { formDefines } from "./tiles.ts";
 
 export async function addEmbed(builder: ProgramBuilder, path: string): Promise<void> {
@@ -43,33 +43,39 @@ export async function addNorm(builder: ProgramBuilder, step: Step & { op: "norm"
   const update = builder.pending;
   builder.pending = null;
   const width = builder.shape.hiddenSize;
-  const { squares } = builder.places.arrays;
-  const size = (counts: PassCounts): [number, number, number] => [
-    Math.ceil(width / normSpan),
-    draws ? counts.draws : counts.rows,
-    1,
-  ];
-  await builder.add(
-    "add",
-    { SLICES: update?.slices ?? 0, SPAN: normSpan },
-    // Where there is no update, the kernel doesn't look at the last one.
-    [builder.buffer("hidden"), squares, update?.buffer ?? weight],
-    [width, builder.stride("hidden"), draws ? 1 : 0, update?.stride ?? 0, update?.sliceStride ?? 0],
-    size,
-  );
   await builder.add(
     "norm",
-    { SPAN: normSpan },
-    [builder.buffer("hidden"), weight, builder.buffer(out), squares],
+    { ...normThreads(width, builder.device.limits), SLICES: update?.slices ?? 0 },
+    // Where there is no update, the kernel doesn't look at the last one.
+    [builder.buffer("hidden"), weight, builder.buffer(out), update?.buffer ?? weight],
     [
       width,
       builder.stride("hidden"),
       builder.stride(out),
       floatWord(builder.shape.normEps),
       draws ? 1 : 0,
+      update?.stride ?? 0,
+      update?.sliceStride ?? 0,
     ],
-    size,
+    (counts) => [1, draws ? counts.draws : counts.rows, 1],
   );
+}
+
+/** What the device allows of a workgroup's threads. */
+type ThreadLimits = Pick<
+  GPUSupportedLimits,
+  "maxComputeInvocationsPerWorkgroup" | "maxComputeWorkgroupSizeX"
+>;
+
+/** Threads of norm.wgsl's workgroups: one for each quad of columns, where the device allows. */
+export function normThreads(width: number, limits: ThreadLimits): Defines {
+  const { maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX } = limits;
+  const most = Math.min(maxComputeInvocationsPerWorkgroup, maxComputeWorkgroupSizeX);
+  const quads = width / 4;
+  // A divisor of its 1024 lanes, and enough for its 32 parts.
+  let threads = 1024;
+  while (threads > 32 && (threads > most || threads >= 2 * quads)) threads /= 2;
+  return { THREADS: threads, PER_THREAD: Math.ceil(quads / threads) };
 }
 
 export async function addSwiglu(builder: ProgramBuilder): Promise<void> {

@@ -1,4 +1,4 @@
-// TAP: copies rows of the residual stream aside, with the {SLICES} slices of the update that add.wgsl will add.
+// TAP: copies rows of the residual stream aside, with the {SLICES} slices of the update that norm.wgsl will add.
 #include pass.wgsl
 @group(0) @binding(2) var<storage, read> hidden: array<f32>;
 @group(0) @binding(3) var<storage, read_write> output: array<f32>;

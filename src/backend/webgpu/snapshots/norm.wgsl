@@ -1,5 +1,14 @@
-// NORM: out = h · rsqrt(mean(h²) + eps) · weight, one workgroup a (span of 256 columns, row), after add.wgsl
-// has left the sums of h² of each span, which are added ascending. Out is a projection's input (pass.wgsl inputAt).
+// NORM: h += Σ updates; out = h · (1 ÷ √(mean of h² + eps)) · weight. One workgroup a row, for every norm of the
+// residual stream. The updates are 8 slices of a projection's output, added ascending and then to h as one
+// sum; none where a projection adds to h itself, or nothing is pending. With `draws` only the rows that draw are
+// normed, and take the updates. Out is a projection's input (pass.wgsl inputAt).
+//
+// A width is a multiple of four, and a thread takes quads of columns. One row is bound by latency, so a thread
+// loads all of its quads before it uses any, and keeps them; and few steps wait for the workgroup.
+//
+// Exactness: lane l of 1024 is one chain of fma over the columns of quads l, l + 1024, …; part p of 32 is the sum
+// (sumOf) of lanes p, p + 32, …; the sum of squares is that of the parts. 1024 divides 1024, so that a lane
+// is one thread's, and changes no bit.
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
 enable f16;
@@ -32,7 +41,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -48,27 +57,105 @@ fn asInputs(v: vec4<f32>) -> InputQuad {
 }
 fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
 
-@group(0) @binding(2) var<storage, read> hidden: array<f32>;
-@group(0) @binding(3) var<storage, read> weight: array<f32>;
-@group(0) @binding(4) var<storage, read_write> output: array<Input>;
-@group(0) @binding(5) var<storage, read> squares: array<f32>;
+@group(0) @binding(2) var<storage, read_write> hidden: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> weight: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> output: array<InputQuad>;
+@group(0) @binding(5) var<storage, read> updates: array<vec4<f32>>;
 
-// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws
-@compute @workgroup_size(256)
-fn main(
-  @builtin(workgroup_id) group: vec3<u32>,
-  @builtin(num_workgroups) groups: vec3<u32>,
-  @builtin(local_invocation_index) thread: u32,
-) {
+const lanes = 1024u;
+const parts = 32u;
+// The lanes, then the parts. Lanes without a quad stay zero.
+var<workgroup> sums: array<f32, lanes + parts>;
+var<workgroup> scale: f32;
+
+fn addSquares(sum: f32, x: vec4<f32>) -> f32 {
+  return fma(x.w, x.w, fma(x.z, x.z, fma(x.y, x.y, fma(x.x, x.x, sum))));
+}
+
+// Of the 32 sums first, first + step, …: four chains of every fourth, then these in pairs.
+fn sumOf(first: u32, step: u32) -> f32 {
+  var chains = vec4<f32>(0.0);
+  for (var i = 0u; i < 32u; i += 4u) {
+    let at = first + i * step;
+    chains += vec4<f32>(sums[at], sums[at + step], sums[at + 2u * step], sums[at + 3u * step]);
+  }
+  return (chains.x + chains.y) + (chains.z + chains.w);
+}
+
+// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws, 5 update stride, 6 floats from slice to slice
+@compute @workgroup_size(1024)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let draws = param(4u) != 0u;
   if (group.y >= select(passRows(), passDraws(), draws)) { return; }
   var row = group.y;
   if (draws) { row = drawRow(group.y); }
-  let column = group.x * 256u + thread;
-  if (column >= param(0u)) { return; }
-  var sum = 0.0;
-  for (var i = 0u; i < groups.x; i++) { sum += squares[group.y * groups.x + i]; }
-  let scale = 1.0 / sqrt(sum / f32(param(0u)) + paramFloat(3u));
-  let value = hidden[row * param(1u) + column] * scale * weight[column];
-  output[inputAt(group.y, column, param(2u))] = asInput(value);
+  let quads = param(0u) / 4u;
+  let first = row * param(1u) / 4u;
+  let firstUpdate = row * param(5u) / 4u;
+  let slice = param(6u) / 4u;
+  // Without a branch the loads stay together: past the end, the last quad is read and left out below.
+  let quad0 = min(thread + 0u, quads - 1u);
+  var x0 = hidden[first + quad0];
+  let weight0 = weight[quad0];
+  let update0_0 = updates[firstUpdate + quad0 + 0u * slice];
+  let update0_1 = updates[firstUpdate + quad0 + 1u * slice];
+  let update0_2 = updates[firstUpdate + quad0 + 2u * slice];
+  let update0_3 = updates[firstUpdate + quad0 + 3u * slice];
+  let update0_4 = updates[firstUpdate + quad0 + 4u * slice];
+  let update0_5 = updates[firstUpdate + quad0 + 5u * slice];
+  let update0_6 = updates[firstUpdate + quad0 + 6u * slice];
+  let update0_7 = updates[firstUpdate + quad0 + 7u * slice];
+  // Without a branch the loads stay together: past the end, the last quad is read and left out below.
+  let quad1 = min(thread + 1024u, quads - 1u);
+  var x1 = hidden[first + quad1];
+  let weight1 = weight[quad1];
+  let update1_0 = updates[firstUpdate + quad1 + 0u * slice];
+  let update1_1 = updates[firstUpdate + quad1 + 1u * slice];
+  let update1_2 = updates[firstUpdate + quad1 + 2u * slice];
+  let update1_3 = updates[firstUpdate + quad1 + 3u * slice];
+  let update1_4 = updates[firstUpdate + quad1 + 4u * slice];
+  let update1_5 = updates[firstUpdate + quad1 + 5u * slice];
+  let update1_6 = updates[firstUpdate + quad1 + 6u * slice];
+  let update1_7 = updates[firstUpdate + quad1 + 7u * slice];
+  var update0 = update0_0;
+  update0 += update0_1;
+  update0 += update0_2;
+  update0 += update0_3;
+  update0 += update0_4;
+  update0 += update0_5;
+  update0 += update0_6;
+  update0 += update0_7;
+  x0 += update0;
+  var update1 = update1_0;
+  update1 += update1_1;
+  update1 += update1_2;
+  update1 += update1_3;
+  update1 += update1_4;
+  update1 += update1_5;
+  update1 += update1_6;
+  update1 += update1_7;
+  x1 += update1;
+  if (thread + 0u < quads) {
+    let lane = (thread + 0u) % lanes;
+    sums[lane] = addSquares(sums[lane], x0);
+  }
+  if (thread + 1024u < quads) {
+    let lane = (thread + 1024u) % lanes;
+    sums[lane] = addSquares(sums[lane], x1);
+  }
+  workgroupBarrier();
+  if (thread < parts) { sums[lanes + thread] = sumOf(thread, parts); }
+  workgroupBarrier();
+  if (thread == 0u) { scale = 1.0 / sqrt(sumOf(lanes, 1u) / f32(param(0u)) + paramFloat(3u)); }
+  workgroupBarrier();
+  if (thread + 0u < quads) {
+    hidden[first + quad0] = x0;
+    let at = inputAt(group.y, 4u * quad0, param(2u)) / 4u;
+    output[at] = asInputs(x0 * scale * weight0);
+  }
+  if (thread + 1024u < quads) {
+    hidden[first + quad1] = x1;
+    let at = inputAt(group.y, 4u * quad1, param(2u)) / 4u;
+    output[at] = asInputs(x1 * scale * weight1);
+  }
 }

@@ -1,4 +1,4 @@
-// TAP: copies rows of the residual stream aside, with the 13 slices of the update that add.wgsl will add.
+// TAP: copies rows of the residual stream aside, with the 8 slices of the update that norm.wgsl will add.
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
 enable f16;
@@ -31,7 +31,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -65,11 +65,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   update += updates[at + 5u * param(3u)];
   update += updates[at + 6u * param(3u)];
   update += updates[at + 7u * param(3u)];
-  update += updates[at + 8u * param(3u)];
-  update += updates[at + 9u * param(3u)];
-  update += updates[at + 10u * param(3u)];
-  update += updates[at + 11u * param(3u)];
-  update += updates[at + 12u * param(3u)];
   value += update;
   output[id.y * param(0u) + id.x] = value;
 }
