@@ -6,6 +6,7 @@ import { type Defines, preprocess } from "./preprocess.ts";
 /** Bindings from 2 on of each kernel: r reads, w reads and writes. 0 are parameters, 1 is the pass. */
 const kernelBindings = {
   project: "rrrw",
+  project_few: "rrrw",
   project_tiles: "rrrw",
   norm: "wrwr",
   embed: "rrw",

@@ -28,6 +28,8 @@ test("adds and multiplies in place", () => {
     "d1",
     "d2",
   ]);
+  expect(lines("a{N/M} b{N%M} c{N/2}", { N: 14, M: 4 })).toEqual(["a3 b2 c7"]);
+  expect(() => lines("a{N/X}", { N: 1 })).toThrow(/X in \{N\/X\} is not defined/);
 });
 
 test("refuses what it doesn't know", () => {

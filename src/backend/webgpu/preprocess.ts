@@ -10,8 +10,8 @@ export type Defines = Readonly<Record<string, number>>;
  * - `#if EXPRESSION` … `#else` … `#end` keeps one side;
  * - `#repeat NAME COUNT` … `#end` repeats the lines with `{NAME}` replaced by 0 … COUNT − 1, which
  *   keeps accumulators in registers where an indexed array would spill;
- * - `{NAME}` is replaced by a define or by the counter of an enclosing repeat; `{NAME+1}` and
- *   `{NAME*OTHER}` by the number that they make. Directives have them filled in too.
+ * - `{NAME}` is replaced by a define or by the counter of an enclosing repeat; `{NAME+1}`,
+ *   `{NAME*OTHER}`, `{NAME/2}` and `{NAME%2}` by the (whole) number that they make. Directives have them filled in too.
  *
  * Expressions are a name or a number, or two of them with `==`, `<`, `>` or `*` between.
  */
@@ -103,7 +103,14 @@ function evaluate(words: readonly string[], values: Values, file: string): numbe
   return operation(number(left), number(right));
 }
 
-const placeholder = /\{([A-Za-z_]\w*)(?:([+*])(\w+))?\}/g;
+const filledIn: Readonly<Record<string, (a: number, b: number) => number>> = {
+  "+": (a, b) => a + b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => Math.floor(a / b),
+  "%": (a, b) => a % b,
+};
+
+const placeholder = /\{([A-Za-z_]\w*)(?:([+*/%])(\w+))?\}/g;
 
 const substituted = (line: string, values: Values): string =>
   line.replace(placeholder, (all, name: string, operator?: string, other?: string) => {
@@ -111,5 +118,6 @@ const substituted = (line: string, values: Values): string =>
     if (left === undefined) return all;
     if (operator === undefined) return String(left);
     const right = values.get(other!) ?? Number(other);
-    return String(operator === "+" ? left + right : left * right);
+    if (Number.isNaN(right)) throw new InvariantError(`${other} in ${all} is not defined`);
+    return String(filledIn[operator]!(left, right));
   });

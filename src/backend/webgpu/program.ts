@@ -280,7 +280,6 @@ export function shapeDefines(shape: ModelShape): Defines {
     KEY_DIM: shape.linearKeyDim,
     VALUE_DIM: shape.linearValueDim,
     TAPS: shape.convTaps,
-    CHANNELS: derivedSizes(shape).convDim,
     HEADS: shape.headCount,
     KV_HEADS: shape.kvHeadCount,
     HEAD_DIM: shape.headDim,

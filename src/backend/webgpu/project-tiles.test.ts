@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { f16FromF32, f32FromF16, widen } from "../../weights/floats.ts";
 import { unpackCodes } from "../../weights/packing.ts";
 import { randomAffine, randomDense } from "../../weights/random-matrix.ts";
@@ -9,17 +9,21 @@ import { missingGpu } from "./gpu.cases.ts";
 import { Pipelines } from "./pipelines.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";
 import {
-  paddedRows,
   roundUp,
   slicesOf,
-  variantDefines,
+  type TileSetting,
+  type TileVariant,
   variantFor,
   variantsFor,
 } from "./projection-layout.ts";
-import { formDefines, tileRows, uploadTiles } from "./tiles.ts";
+import { type DeviceTiles, formDefines, tileRows, uploadTiles } from "./tiles.ts";
 
 const seed = 20_261_130;
 const caseCount = 60;
+/** Tests that they are dealt to: most of their time goes into compiling. */
+const parts = 4;
+/** Rows of the variants that ran. */
+const seen = new Set<number>();
 
 interface Case {
   readonly outputs: number;
@@ -27,6 +31,14 @@ interface Case {
   readonly rows: number;
   readonly bits: AffineBits | "bf16" | "f32";
   readonly groupSize: AffineGroupSize;
+}
+
+/** How project_few.wgsl goes about it. */
+interface Ahead {
+  /** Blocks that codes are loaded ahead, at most. */
+  readonly ahead: number;
+  /** Of 16 outputs, a workgroup. */
+  readonly tiles: 1 | 2;
 }
 
 /** Sizes on both sides of every edge: rows of a tile, of a workgroup and of a variant; blocks of columns. */
@@ -79,101 +91,187 @@ const reason = await missingGpu();
 const open = reason === null ? await openDevice(nodeGpuPlatform, null) : null;
 const able = open?.device.features.has("shader-f16") ?? false;
 
-async function checkAll({ device, guard }: OpenDevice): Promise<void> {
-  const memory = new DeviceMemory({ device, guard });
-  const pipelines = new Pipelines(device);
-  const variants = variantsFor(device.limits.maxComputeWorkgroupStorageSize);
-  const seen = new Set<number>();
-  for (const [index, each] of cases().entries()) {
-    const matrix = matrixOf(each, index);
-    const { blocks, form, parts } = await uploadTiles(
-      device,
-      memory,
-      "case",
-      [{ matrix, at: 0 }],
-      null,
-    );
-    const stride = roundUp(each.outputs, tileRows);
-    const slices = slicesOf(stride, each.cols);
-    const padded = paddedRows(each.rows);
-    const x = inputs(each, padded, blocks, index);
-    const y = await memory.create("y", 4 * slices * padded * stride, usages);
-    const input = await memory.create("x", x.halves.byteLength, usages);
-    device.queue.writeBuffer(input, 0, x.halves);
-    const variant = variantFor(variants, each.rows);
-    seen.add(variant.tokens);
-    const { pipeline, layout } = await pipelines.get("project_tiles", {
-      ...formDefines(form),
-      ...variantDefines(variant),
-      MATRIX: Number(device.features.has(matrixFeature)),
-      INPUT_F16: 1,
-      PAGE_ROWS: 64,
-      ROTARY_DIM: 8,
-    });
-    const perSlice = Math.ceil(blocks / slices);
-    const words = new Uint32Array(16);
-    words.set([blocks, perSlice, stride, padded * stride, 0]);
-    const parameters = await memory.create("parameters", 64, usages | GPUBufferUsage.UNIFORM);
-    device.queue.writeBuffer(parameters, 0, words);
-    const pass = await memory.create("pass", 64, usages);
-    const [part] = parts;
-    const buffers = [parameters, pass, input, part!.codes, part!.scales, y];
-    const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
-    const encoder = device.createCommandEncoder();
-    const compute = encoder.beginComputePass();
-    compute.setPipeline(pipeline);
-    compute.setBindGroup(0, device.createBindGroup({ layout, entries }));
-    compute.dispatchWorkgroups(
-      stride / (16 * variant.WM * variant.MT),
-      Math.ceil(each.rows / variant.tokens),
-      slices,
-    );
-    compute.end();
-    const staging = await memory.create(
-      "read",
-      y.size,
-      (usages & GPUBufferUsage.COPY_DST) | GPUBufferUsage.MAP_READ,
-    );
-    encoder.copyBufferToBuffer(y, 0, staging, 0, y.size);
-    device.queue.submit([encoder.finish()]);
-    await staging.mapAsync(GPUMapMode.READ);
-    const actual = new Float32Array(staging.getMappedRange().slice(0));
-    const weights = await roundedWeights(matrix);
-    const peak = weights.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-    // First, last, and those around a tile's edge.
-    for (const row of new Set([0, 7, 8, each.rows - 1].filter((known) => known < each.rows))) {
-      for (let n = 0; n < each.outputs; n++) {
-        let sum = 0;
-        let size = 0;
-        let squares = 0;
-        for (let k = 0; k < each.cols; k++) {
-          const product = weights[n * each.cols + k]! * x.values[row * each.cols + k]!;
-          sum += product;
-          size += Math.abs(product);
-          squares += x.values[row * each.cols + k]! ** 2;
-        }
-        let got = 0;
-        for (let slice = 0; slice < slices; slice++) {
-          got += actual[(slice * padded + row) * stride + n]!;
-        }
-        // Codes of 4 bits become weights by an f16 fma, which a device may round twice.
-        const twice = form.kind === 4 ? 4 * 2 ** -11 * peak * Math.sqrt(squares) : 0;
-        const far = Math.abs(got - sum) > 1e-5 * size + twice;
-        if (far)
-          expect.fail(`${JSON.stringify(each)}, row ${row}, output ${n}: ${got}, not ${sum}`);
-      }
-    }
-    memory.free();
-  }
-  expect([...seen].sort((a, b) => a - b)).toEqual(variants.map(({ tokens }) => tokens));
-  device.destroy();
+interface Projected {
+  readonly slices: number;
+  /** Of a slice. */
+  readonly rows: number;
+  readonly stride: number;
+  readonly y: Float32Array;
 }
 
-const name = `tiles equal exact sums in ${caseCount} shapes (seed ${seed})`;
-if (open && able) test(name, () => checkAll(open), 240_000);
-else {
+/** Runs the variant for `rows` rows on a matrix whose outputs begin at column 0. */
+async function project(
+  { device, guard }: OpenDevice,
+  pipelines: Pipelines,
+  { blocks, form, parts }: DeviceTiles,
+  variant: TileVariant,
+  { outputs, cols }: Case,
+  rows: number,
+  halves: Uint16Array<ArrayBuffer>,
+): Promise<Projected> {
+  const memory = new DeviceMemory({ device, guard });
+  const stride = roundUp(outputs, tileRows);
+  const slices = slicesOf(stride, cols);
+  const padded = roundUp(rows, tileRows);
+  const y = await memory.create("y", 4 * slices * padded * stride, usages);
+  const input = await memory.create("x", halves.byteLength, usages);
+  device.queue.writeBuffer(input, 0, halves);
+  const { pipeline, layout } = await pipelines.get(variant.kernel, {
+    ...formDefines(form),
+    ...variant.defines,
+    MATRIX: Number(device.features.has(matrixFeature)),
+    INPUT_F16: 1,
+    PAGE_ROWS: 64,
+    ROTARY_DIM: 8,
+  });
+  const words = new Uint32Array(16);
+  words.set([blocks, Math.ceil(blocks / slices), stride, padded * stride, 0]);
+  const parameters = await memory.create("parameters", 64, usages | GPUBufferUsage.UNIFORM);
+  device.queue.writeBuffer(parameters, 0, words);
+  const pass = await memory.create("pass", 64, usages);
+  const [part] = parts;
+  const buffers = [parameters, pass, input, part!.codes, part!.scales, y];
+  const entries = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }));
+  const encoder = device.createCommandEncoder();
+  const compute = encoder.beginComputePass();
+  compute.setPipeline(pipeline);
+  compute.setBindGroup(0, device.createBindGroup({ layout, entries }));
+  compute.dispatchWorkgroups(stride / variant.columns, Math.ceil(rows / variant.rows), slices);
+  compute.end();
+  const staging = await memory.create(
+    "read",
+    y.size,
+    (usages & GPUBufferUsage.COPY_DST) | GPUBufferUsage.MAP_READ,
+  );
+  encoder.copyBufferToBuffer(y, 0, staging, 0, y.size);
+  device.queue.submit([encoder.finish()]);
+  await staging.mapAsync(GPUMapMode.READ);
+  const floats = new Float32Array(staging.getMappedRange().slice(0));
+  memory.free();
+  return { slices, rows: padded, stride, y: floats };
+}
+
+const settingOn = ({ limits }: GPUDevice): TileSetting => ({
+  kind: 4,
+  outputs: 128,
+  blocks: 1,
+  perSlice: 1,
+  ahead: 1,
+  workgroupBytesMax: limits.maxComputeWorkgroupStorageSize,
+});
+
+/** What none of the cases has: slices of unlike lengths, codes loaded far ahead, what is left of that. */
+const sliced: readonly (Case & Ahead)[] = [
+  { outputs: 100, cols: 17 * 64, rows: 9, bits: 4, groupSize: 64, ahead: 2, tiles: 1 },
+  { outputs: 100, cols: 18 * 64, rows: 1, bits: 3, groupSize: 32, ahead: 4, tiles: 2 },
+  { outputs: 100, cols: 33 * 64, rows: 8, bits: 8, groupSize: 64, ahead: 2, tiles: 1 },
+  { outputs: 100, cols: 17 * 64 - 4, rows: 2, bits: "bf16", groupSize: 64, ahead: 1, tiles: 2 },
+];
+
+/** Compares a case with exact sums, and all variants that can make it, bit by bit. */
+async function check(
+  open: OpenDevice,
+  pipelines: Pipelines,
+  each: Case,
+  index: number,
+  { ahead, tiles: many }: Ahead,
+): Promise<void> {
+  const { device, guard } = open;
+  const memory = new DeviceMemory({ device, guard });
+  const matrix = matrixOf(each, index);
+  const tiles = await uploadTiles(device, memory, "case", [{ matrix, at: 0 }], null);
+  const x = inputs(each, roundUp(each.rows, tileRows), tiles.blocks, index);
+  const { kind } = tiles.form;
+  const { blocks } = tiles;
+  const perSlice = Math.ceil(blocks / slicesOf(roundUp(each.outputs, tileRows), each.cols));
+  const outputs = many === 2 ? 100_000 : 128;
+  const setting = { ...settingOn(device), kind, outputs, blocks, perSlice, ahead };
+  const variants = variantsFor(setting);
+  const variant = variantFor(variants, each.rows);
+  seen.add(variant.rows);
+  const run = (other: TileVariant, rows: number) =>
+    project(open, pipelines, tiles, other, each, rows, x.halves);
+  const all = await run(variant, each.rows);
+  compare(each, all, await run(variants[0]!, 1), 1);
+  // The next variant has room for these rows too, and another order of work.
+  const wider = variants[variants.indexOf(variant) + 1];
+  if (wider) compare(each, all, await run(wider, each.rows), each.rows);
+  await checkSums(each, matrix, kind, x.values, all);
+  memory.free();
+}
+
+/** The first `rows` rows are the same in both. */
+function compare(each: Case, all: Projected, some: Projected, rows: number): void {
+  for (let slice = 0; slice < all.slices; slice++) {
+    for (let row = 0; row < rows; row++) {
+      for (let n = 0; n < each.outputs; n++) {
+        const a = all.y[(slice * all.rows + row) * all.stride + n]!;
+        const b = some.y[(slice * some.rows + row) * some.stride + n]!;
+        if (!Object.is(a, b)) {
+          expect.fail(`${JSON.stringify(each)}, row ${row}, output ${n}: ${a} and ${b}`);
+        }
+      }
+    }
+  }
+}
+
+/** The first and last rows, and those around a tile's edge. */
+async function checkSums(
+  each: Case,
+  matrix: Matrix,
+  kind: number,
+  x: Float64Array,
+  { slices, rows, stride, y }: Projected,
+): Promise<void> {
+  const weights = await roundedWeights(matrix);
+  const peak = weights.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  for (const row of new Set([0, 7, 8, each.rows - 1].filter((known) => known < each.rows))) {
+    for (let n = 0; n < each.outputs; n++) {
+      let sum = 0;
+      let size = 0;
+      let squares = 0;
+      for (let k = 0; k < each.cols; k++) {
+        const product = weights[n * each.cols + k]! * x[row * each.cols + k]!;
+        sum += product;
+        size += Math.abs(product);
+        squares += x[row * each.cols + k]! ** 2;
+      }
+      let got = 0;
+      for (let slice = 0; slice < slices; slice++) {
+        got += y[(slice * rows + row) * stride + n]!;
+      }
+      // Codes of 4 bits become weights by an f16 fma, which a device may round twice.
+      const twice = kind === 4 ? 4 * 2 ** -11 * peak * Math.sqrt(squares) : 0;
+      const far = Math.abs(got - sum) > 1e-5 * size + twice;
+      if (far) expect.fail(`${JSON.stringify(each)}, row ${row}, output ${n}: ${got}, not ${sum}`);
+    }
+  }
+}
+
+const title = `tiles equal exact sums in ${caseCount} shapes (seed ${seed})`;
+if (open && able) {
+  const pipelines = new Pipelines(open.device);
+  afterAll(() => open.device.destroy());
+  test.each(Array.from({ length: parts }, (_, part) => part))(`${title}, part %d`, async (part) => {
+    for (const [index, each] of cases().entries()) {
+      // Both numbers of tiles a workgroup; compiling them takes most of the time.
+      const tiles = index % 8 === 0 ? 2 : 1;
+      if (index % parts === part) await check(open, pipelines, each, index, { ahead: 1, tiles });
+    }
+  });
+  test.each(sliced)(
+    "and where $cols columns come in slices, $rows rows, $bits bits",
+    async (one) => {
+      await check(open, pipelines, one, 0, one);
+    },
+  );
+  test("these shapes take every variant", () => {
+    const all = variantsFor(settingOn(open.device)).map(({ rows }) => rows);
+    expect([...seen].sort((a, b) => a - b)).toEqual(all);
+  });
+} else {
   open?.device.destroy();
-  test.skip(`${name}: ${reason ?? "the adapter has no shader-f16"}`, () => {});
+  test.skip(`${title}: ${reason ?? "the adapter has no shader-f16"}`, () => {});
 }
 
 const usages = 0x80 | 0x8 | 0x4;

@@ -1,6 +1,6 @@
 import { bufferWidths, type RowBuffer } from "../../model/forward.ts";
 import type { ModelShape } from "../../model/shape.ts";
-import { blocksOf, tileRows } from "./tiles.ts";
+import { blocksOf, type TileForm, tileRows } from "./tiles.ts";
 
 /** How projections multiply: f32 throughout, or f16 inputs and weights with f32 sums. */
 export type Arithmetic = "f32" | "f16";
@@ -48,67 +48,104 @@ export function outputPlaces(shape: ModelShape): ReadonlyMap<RowBuffer, OutputPl
 
 export const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
 
+/** Units of work (16 outputs of a slice) that keep a large GPU busy, measured on an H200 (docs/bench-log.md). */
+const unitsWanted = 2048;
+
 /**
  * In how many slices a projection's input columns are summed (kernels/project_tiles.wgsl): enough that
  * few outputs still keep a large GPU busy, and a fixed number for the matrix's shape.
  */
 export function slicesOf(columns: number, cols: number): number {
-  const tiles = columns / 16;
+  const units = columns / 16;
   const blocks = blocksOf(cols);
-  const wanted = Math.min(16, Math.ceil(4096 / tiles), Math.max(1, Math.floor(blocks / 8)));
+  // Above that, units that come in several rounds let the last round be short.
+  const wanted = units > unitsWanted ? 4 : 2 ** Math.ceil(Math.log2(unitsWanted / units));
+  const slices = Math.min(16, wanted, Math.max(1, Math.floor(blocks / 8)));
   // No slice may be empty.
-  return Math.ceil(blocks / Math.ceil(blocks / wanted));
+  return Math.ceil(blocks / Math.ceil(blocks / slices));
 }
 
 /** One way to cut a projection into workgroups; which one is taken changes no bit. */
 export interface TileVariant {
+  readonly kernel: "project_few" | "project_tiles";
   /** Rows that a workgroup makes. */
-  readonly tokens: number;
-  readonly WM: number;
-  readonly WN: number;
-  readonly MT: number;
-  readonly NT: number;
-  readonly PRE: number;
+  readonly rows: number;
+  /** Outputs that it makes of each. */
+  readonly columns: number;
+  readonly defines: Readonly<Record<string, number>>;
+  /** Workgroup memory. */
+  readonly bytes: number;
+}
+
+/** What the kernel and the device say of a projection. */
+export interface TileSetting {
+  readonly kind: TileForm["kind"];
+  readonly outputs: number;
+  /** Blocks of input columns, and how many of them a slice has. */
+  readonly blocks: number;
+  readonly perSlice: number;
+  /** Blocks that codes are loaded ahead, at most. */
+  readonly ahead: number;
+  readonly workgroupBytesMax: number;
+}
+
+/** One row, 8 or 16. Few outputs make more workgroups of one tile of them. */
+function fewVariant(setting: TileSetting, rows: 1 | 8 | 16): TileVariant {
+  const { kind, outputs, blocks, perSlice, ahead } = setting;
+  const one = Number(rows === 1);
+  const [MT, NT] = [outputs <= 8192 ? 1 : 2, Math.ceil(rows / 8)];
+  // A thread's codes that are on their way: at most 64 bytes of a tile.
+  const CH = Math.min(16 / kind, ahead, 2 * MT);
+  return {
+    kernel: "project_few",
+    rows,
+    columns: 16 * MT,
+    defines: { ONE: one, MT, NT, CH, X_CHUNK: 8 * one, ...loop(blocks, perSlice, CH) },
+    bytes: 16 * (MT * 80 + (one ? CH * 8 + 24 : NT * 72)),
+  };
+}
+
+/** How project_few.wgsl goes over a slice, `chunk` blocks at a time. */
+function loop(blocks: number, perSlice: number, chunk: number): Record<string, number> {
+  const even = blocks % perSlice === 0;
+  return {
+    EVEN: Number(even),
+    WHOLE: even ? chunk : 1,
+    COUNT0: chunk,
+    COUNT1: even ? perSlice % chunk : 0,
+  };
+}
+
+/** WM × WN warps of MT × NT tiles; codes are loaded PRE blocks ahead. */
+function tileVariant(WM: number, WN: number, MT: number, NT: number, PRE: number): TileVariant {
+  const warps = WM * WN;
+  const pieces = (WN * NT * 2) / warps;
+  return {
+    kernel: "project_tiles",
+    rows: 8 * WN * NT,
+    columns: 16 * WM * MT,
+    defines: { WM, WN, MT, NT, PRE, LATER: PRE - 1, OWN: (WM * MT) / warps, PIECES: pieces },
+    bytes: 16 * (WM * MT * 144 + WN * NT * 72),
+  };
 }
 
 /** By rows; measured on an H200 (docs/bench-log.md). */
 const tileVariants: readonly TileVariant[] = [
-  { tokens: 8, WM: 2, WN: 1, MT: 1, NT: 1, PRE: 4 },
-  { tokens: 16, WM: 2, WN: 1, MT: 1, NT: 2, PRE: 4 },
-  { tokens: 32, WM: 4, WN: 1, MT: 1, NT: 4, PRE: 2 },
-  { tokens: 64, WM: 2, WN: 2, MT: 4, NT: 4, PRE: 1 },
-  { tokens: 128, WM: 2, WN: 4, MT: 4, NT: 4, PRE: 1 },
+  tileVariant(4, 1, 1, 4, 2),
+  tileVariant(2, 2, 4, 4, 1),
+  tileVariant(2, 4, 4, 4, 1),
 ];
 
-/** Bytes of workgroup memory that a variant takes. */
-const variantBytes = ({ WM, WN, MT, NT }: TileVariant): number =>
-  16 * (WM * MT * 144 + WN * NT * 72);
-
-/** The variants that a device has room for. */
-export const variantsFor = (workgroupBytesMax: number): readonly TileVariant[] =>
-  tileVariants.filter((variant) => variantBytes(variant) <= workgroupBytesMax);
+/** The variants that the device has room for. */
+export const variantsFor = (setting: TileSetting): readonly TileVariant[] =>
+  [fewVariant(setting, 1), fewVariant(setting, 8), fewVariant(setting, 16), ...tileVariants].filter(
+    ({ bytes }) => bytes <= setting.workgroupBytesMax,
+  );
 
 /** The narrowest variant that takes the rows at once, or the widest. */
 export const variantFor = (variants: readonly TileVariant[], rows: number): TileVariant =>
-  variants.find(({ tokens }) => tokens >= rows) ?? variants.at(-1)!;
+  variants.find((variant) => variant.rows >= rows) ?? variants.at(-1)!;
 
 /** Rows of a buffer that the tiles of `rows` rows touch, with whichever variants. */
-export function paddedRows(rows: number): number {
-  const { tokens } = variantFor(tileVariants, rows);
-  return roundUp(rows, tokens);
-}
-
-/** Further defines of kernels/project_tiles.wgsl. */
-export function variantDefines({ WM, WN, MT, NT, PRE }: TileVariant): Record<string, number> {
-  const warps = WM * WN;
-  return {
-    WM,
-    WN,
-    MT,
-    NT,
-    PRE,
-    LATER: PRE - 1,
-    OWN: (WM * MT) / warps,
-    PIECES: (WN * NT * 2) / warps,
-  };
-}
+export const paddedRows = (rows: number): number =>
+  roundUp(rows, rows <= 16 ? 8 : variantFor(tileVariants, rows).rows);

@@ -27,6 +27,7 @@ const builds: Readonly<Record<string, Build>> = {
   merge: f16,
   norm: f16,
   project: f32,
+  project_few: f16,
   project_tiles: f16,
   rope: f16,
   swiglu: f16,
@@ -36,7 +37,7 @@ const builds: Readonly<Record<string, Build>> = {
 };
 
 /** Files that others include, and the bandwidth test's kernel, which is its own text. */
-const others = ["gdn_common", "pass.wgsl", "read", "winner"];
+const others = ["gdn_common", "pass.wgsl", "read", "tiles_common", "winner"];
 
 /** The last text of each kernel that a build compiles. */
 async function textsOf(build: Build): Promise<ReadonlyMap<string, string>> {

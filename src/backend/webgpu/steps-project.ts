@@ -3,7 +3,7 @@ import type { Projection, Step } from "../../model/forward.ts";
 import { matrixFeature } from "./device.ts";
 import type { Kernel } from "./pipelines.ts";
 import type { ProgramBuilder } from "./program.ts";
-import { variantDefines, variantFor, variantsFor } from "./projection-layout.ts";
+import { type TileVariant, variantFor, variantsFor } from "./projection-layout.ts";
 import type { InputName } from "./row-arrays.ts";
 import { type DeviceTiles, formDefines, sameForm, type TileMember } from "./tiles.ts";
 
@@ -127,15 +127,22 @@ async function addTileDispatches(
 ): Promise<void> {
   const draws = step.rows === "draws";
   const { device } = builder;
-  const variants = variantsFor(device.limits.maxComputeWorkgroupStorageSize);
-  const matrix = Number(device.features.has(matrixFeature));
-  const kernels = new Map<number, Kernel>();
-  for (const variant of variants) {
-    const defines = { ...formDefines(form), ...variantDefines(variant), MATRIX: matrix };
-    const all = { ...builder.defines, ...defines };
-    kernels.set(variant.tokens, await builder.pipelines.get("project_tiles", all));
-  }
+  const matrix = device.features.has(matrixFeature);
   const perSlice = Math.ceil(blocks / output.slices);
+  const variants = variantsFor({
+    kind: form.kind,
+    outputs: output.stride,
+    blocks,
+    perSlice,
+    // Without a matrix unit, loads aren't what takes the time.
+    ahead: matrix ? 4 : 1,
+    workgroupBytesMax: device.limits.maxComputeWorkgroupStorageSize,
+  });
+  const kernels = new Map<TileVariant, Kernel>();
+  for (const variant of variants) {
+    const defines = { ...formDefines(form), ...variant.defines, MATRIX: Number(matrix) };
+    kernels.set(variant, await builder.kernel(variant.kernel, defines));
+  }
   for (const part of parts) {
     const end = part.firstColumn + part.columns;
     invariant(end <= output.stride, `${end} columns in rows of ${output.stride}`);
@@ -144,12 +151,12 @@ async function addTileDispatches(
     builder.push(
       [builder.buffer(input), part.codes, part.scales, output.buffer],
       [blocks, perSlice, output.stride, output.sliceStride, part.firstColumn],
-      (counts) => kernels.get(variantFor(variants, rowsOf(counts)).tokens)!,
+      (counts) => kernels.get(variantFor(variants, rowsOf(counts)))!,
       (counts) => {
-        const { tokens, WM, MT } = variantFor(variants, rowsOf(counts));
+        const { rows, columns } = variantFor(variants, rowsOf(counts));
         return [
-          part.columns / (16 * WM * MT),
-          Math.ceil(rowsOf(counts) / tokens),
+          part.columns / columns,
+          Math.ceil(rowsOf(counts) / rows),
           Math.ceil(blocks / perSlice),
         ];
       },

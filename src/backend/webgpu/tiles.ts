@@ -5,7 +5,7 @@ import type { DeviceMemory } from "./device-memory.ts";
 import type { Synthesise } from "./matrices.ts";
 import type { Defines } from "./preprocess.ts";
 
-/** Columns of a block (kernels/project_tiles.wgsl). */
+/** Columns of a block (kernels/tiles_common.wgsl). */
 const blockColumns = 64;
 const blockRows = 16;
 /** Rows are padded to what the largest workgroup makes. */
@@ -27,7 +27,7 @@ export interface TilePart {
   readonly scales: GPUBuffer;
 }
 
-/** Matrices that share an input, in the layout of kernels/project_tiles.wgsl. */
+/** Matrices that share an input, in the layout of kernels/tiles_common.wgsl. */
 export interface DeviceTiles {
   /** Of 64 input columns. */
   readonly blocks: number;
@@ -66,6 +66,7 @@ export function formDefines({ kind, groups, scaleWords }: TileForm): Defines {
     SCALE_WORDS: scaleWords,
     GROUP_TILES: 4 / groups,
     GROUP_CHUNKS: 2 / groups,
+    LAST_GROUP: groups - 1,
   };
 }
 

@@ -1,4 +1,4 @@
-// EMBED_TILES: out[row] = E[id of the row], in natural order, in f32. E lies as project_tiles.wgsl says; one part
+// EMBED_TILES: out[row] = E[id of the row], in natural order, in f32. E lies as tiles_common.wgsl says; one part
 // of it may hold only some of the rows, and rows of other parts are left alone.
 #include pass.wgsl
 @group(0) @binding(2) var<storage, read> codes: array<vec4<u32>>;

@@ -1,79 +1,23 @@
 // PROJECT_TILES: y[slice, row, n] = Σ W[n, k] · x[row, k] over one slice of K, with x and W as f16. Called for
-// every projection of the f16 class, prompt and decode alike; whoever reads y adds the slices, ascending.
+// the projections of the f16 class of passes that are too wide for project_few.wgsl; whoever reads y adds the slices, ascending.
 //
-// W: [blocks of 16 rows, blocks of 64 columns, chunks, 32 lanes] of 16 bytes; lane 16·h + r has columns
-// 16·t + 8·h … + 7 of row r, t = 0 … 3. Codes become f16 in workgroup memory: up to 4 bits
-// by an f16 fma with f16 scale and bias, 8 bits by an f32 fma, then rounded.
-// x: [blocks of 8 rows, blocks of 64 columns, 8 rows, 64 columns] f16 (pass.wgsl inputAt).
 // A workgroup makes {WM} × {MT} × 16 outputs of {WN} × {NT} × 8 rows; each of its {WM} × {WN} warps (32
 // threads) makes {MT} × {NT} tiles of 16 × 8. Workgroup memory has rows of 72 halves: no bank conflicts.
 //
 // Exactness: a tile is one chain of 16 × 8 × 16 products over the slice's columns, ascending, f32
 // accumulators; a slice is fixed by the matrix's shape. How many rows there are decides only which
-// variant makes a tile, not how. Tiles past the rows read what lies there and are never read.
-#if MATRIX
-enable chromium_experimental_subgroup_matrix;
-enable subgroups;
-diagnostic(off, chromium.subgroup_matrix_uniformity);
-#end
-#include pass.wgsl
-@group(0) @binding(2) var<storage, read> input: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read> codes: array<vec4<u32>>;
-@group(0) @binding(4) var<storage, read> scales: array<u32>;
-@group(0) @binding(5) var<storage, read_write> output: array<f32>;
+// kernel and variant makes a tile, not how. Tiles past the rows read what lies there and are never read.
+#include tiles_common
 
 const threads = {WM}u * {WN}u * 32u;
 // Rows of 64 halves and 8 of padding, in vec4; a tile has 16.
 const line = 9u;
+const apart = line;
+const depth = 8u;
 const tile = 16u * line;
 
 var<workgroup> w: array<vec4<u32>, {WM} * {MT} * 144>;
 var<workgroup> xs: array<vec4<u32>, {WN} * {NT} * 72>;
-
-#if KIND == 4
-// Eight codes: nibbles i and i + 4 are columns 2·i and 2·i + 1. 0x6400 is 1024, whose last bits count ones.
-fn codes4(word: u32) -> vec2<f16> {
-  return bitcast<vec2<f16>>((word & 0x000f000fu) | 0x64006400u) - vec2<f16>(1024.0h);
-}
-fn widen(word: u32, scale: vec2<f16>, bias: vec2<f16>) -> vec4<u32> {
-  return vec4<u32>(
-    bitcast<u32>(fma(codes4(word), scale, bias)),
-    bitcast<u32>(fma(codes4(word >> 4u), scale, bias)),
-    bitcast<u32>(fma(codes4(word >> 8u), scale, bias)),
-    bitcast<u32>(fma(codes4(word >> 12u), scale, bias)),
-  );
-}
-#end
-#if KIND == 8
-// Four codes, one a byte.
-fn widen(word: u32, scale: f32, bias: f32) -> vec2<u32> {
-  let code = vec4<f32>(vec4<u32>(word, word >> 8u, word >> 16u, word >> 24u) & vec4<u32>(255u));
-  let value = fma(code, vec4<f32>(scale), vec4<f32>(bias));
-  return vec2<u32>(pack2x16float(value.xy), pack2x16float(value.zw));
-}
-#end
-#if MATRIX
-#else
-// What the matrix unit does, in one thread: rows g and g + 8 of a tile by columns c and c + 1, 64 products each.
-fn products(left: u32, right: u32, sums: vec4<f32>) -> vec4<f32> {
-  var out = sums;
-  for (var j = 0u; j < 8u; j++) {
-    let top = w[left + j];
-    let bottom = w[left + 8u * line + j];
-    let first = xs[right + j];
-    let second = xs[right + line + j];
-    for (var i = 0u; i < 4u; i++) {
-      let t = unpack2x16float(top[i]);
-      let b = unpack2x16float(bottom[i]);
-      let f = unpack2x16float(first[i]);
-      let s = unpack2x16float(second[i]);
-      out = fma(vec4<f32>(t.x, t.x, b.x, b.x), vec4<f32>(f.x, s.x, f.x, s.x), out);
-      out = fma(vec4<f32>(t.y, t.y, b.y, b.y), vec4<f32>(f.y, s.y, f.y, s.y), out);
-    }
-  }
-  return out;
-}
-#end
 
 // params: 0 blocks of 64 columns, 1 of them a slice, 2 output stride, 3 floats from slice to slice,
 // 4 first output column
@@ -228,13 +172,7 @@ fn main(
   subgroupMatrixStore<col_major>(
     &output, origin + {n*8}u * param(2u) + {m*16}u, acc{m}_{n}, param(2u));
 #else
-  {
-    let to = origin + ({n*8}u + lane % 4u * 2u) * param(2u) + {m*16}u + lane / 4u;
-    output[to] = acc{m}_{n}.x;
-    output[to + param(2u)] = acc{m}_{n}.y;
-    output[to + 8u] = acc{m}_{n}.z;
-    output[to + 8u + param(2u)] = acc{m}_{n}.w;
-  }
+  store(origin + ({n*8}u + lane % 4u * 2u) * param(2u) + {m*16}u + lane / 4u, acc{m}_{n});
 #end
 #end
 #end

@@ -1,4 +1,4 @@
-// EMBED_TILES: out[row] = E[id of the row], in natural order, in f32. E lies as project_tiles.wgsl says; one part
+// EMBED_TILES: out[row] = E[id of the row], in natural order, in f32. E lies as tiles_common.wgsl says; one part
 // of it may hold only some of the rows, and rows of other parts are left alone.
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
@@ -32,7 +32,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {

@@ -1,5 +1,5 @@
 // MERGE: combines what attend.wgsl left of each (row, head) into attended = out / sum ⊙ sigmoid(gate), a
-// projection's input; the gate comes as 5 slices, added ascending. Called after attend in every pass; one workgroup a (row, head, 64 vec4 of dims).
+// projection's input; the gate comes as 4 slices, added ascending. Called after attend in every pass; one workgroup a (row, head, 64 vec4 of dims).
 //
 // Exactness: attend.wgsl's `combine`, partials of a chunk in order, then chunks in order. 4 chunks are
 // combined from their partials at a time, side by side; the chain over chunks is one thread's a vec4. The first
@@ -37,7 +37,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -132,7 +132,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     gate += queryGate[gateAt + 1u * param(2u)];
     gate += queryGate[gateAt + 2u * param(2u)];
     gate += queryGate[gateAt + 3u * param(2u)];
-    gate += queryGate[gateAt + 4u * param(2u)];
     store(row, head * 256u + dim * 4u, out / sum * (1.0 / (1.0 + exp(-gate))));
   }
 }

@@ -1,16 +1,18 @@
 // PROJECT_TILES: y[slice, row, n] = Σ W[n, k] · x[row, k] over one slice of K, with x and W as f16. Called for
-// every projection of the f16 class, prompt and decode alike; whoever reads y adds the slices, ascending.
+// the projections of the f16 class of passes that are too wide for project_few.wgsl; whoever reads y adds the slices, ascending.
 //
-// W: [blocks of 16 rows, blocks of 64 columns, chunks, 32 lanes] of 16 bytes; lane 16·h + r has columns
-// 16·t + 8·h … + 7 of row r, t = 0 … 3. Codes become f16 in workgroup memory: up to 4 bits
-// by an f16 fma with f16 scale and bias, 8 bits by an f32 fma, then rounded.
-// x: [blocks of 8 rows, blocks of 64 columns, 8 rows, 64 columns] f16 (pass.wgsl inputAt).
 // A workgroup makes 2 × 4 × 16 outputs of 4 × 4 × 8 rows; each of its 2 × 4 warps (32
 // threads) makes 4 × 4 tiles of 16 × 8. Workgroup memory has rows of 72 halves: no bank conflicts.
 //
 // Exactness: a tile is one chain of 16 × 8 × 16 products over the slice's columns, ascending, f32
 // accumulators; a slice is fixed by the matrix's shape. How many rows there are decides only which
-// variant makes a tile, not how. Tiles past the rows read what lies there and are never read.
+// kernel and variant makes a tile, not how. Tiles past the rows read what lies there and are never read.
+// What the kernels of tiles share: the layout of their operands (tiles.ts packs it) and how codes become f16.
+//
+// W: [blocks of 16 rows, blocks of 64 columns, chunks, 32 lanes] of 16 bytes; lane 16·h + r has columns
+// 16·t + 8·h … + 7 of row r, t = 0 … 3. Codes become f16: up to 4 bits by an f16 fma with f16 scale and bias,
+// 8 bits by an f32 fma, then rounded.
+// x: [blocks of 8 rows, blocks of 64 columns, 8 rows, 64 columns] f16 (pass.wgsl inputAt).
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
 enable f16;
@@ -43,7 +45,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -64,34 +66,32 @@ fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
 @group(0) @binding(4) var<storage, read> scales: array<u32>;
 @group(0) @binding(5) var<storage, read_write> output: array<f32>;
 
-const threads = 2u * 4u * 32u;
-// Rows of 64 halves and 8 of padding, in vec4; a tile has 16.
-const line = 9u;
-const tile = 16u * line;
-
-var<workgroup> w: array<vec4<u32>, 2 * 4 * 144>;
-var<workgroup> xs: array<vec4<u32>, 4 * 4 * 72>;
-
-// Eight codes: nibbles i and i + 4 are columns 2·i and 2·i + 1. 0x6400 is 1024, whose last bits count ones.
-fn codes4(word: u32) -> vec2<f16> {
+// Eight codes: nibbles i and i + 4 are columns 2·i and 2·i + 1. 0x6400 is 1024, whose last bits count ones, so
+// that a code four bits further up counts sixteens. Both are exact.
+fn lowCodes(word: u32) -> vec2<f16> {
   return bitcast<vec2<f16>>((word & 0x000f000fu) | 0x64006400u) - vec2<f16>(1024.0h);
+}
+fn highCodes(word: u32) -> vec2<f16> {
+  let sixteens = bitcast<vec2<f16>>((word & 0x00f000f0u) | 0x64006400u);
+  return fma(sixteens, vec2<f16>(0.0625h), vec2<f16>(-64.0h));
 }
 fn widen(word: u32, scale: vec2<f16>, bias: vec2<f16>) -> vec4<u32> {
   return vec4<u32>(
-    bitcast<u32>(fma(codes4(word), scale, bias)),
-    bitcast<u32>(fma(codes4(word >> 4u), scale, bias)),
-    bitcast<u32>(fma(codes4(word >> 8u), scale, bias)),
-    bitcast<u32>(fma(codes4(word >> 12u), scale, bias)),
+    bitcast<u32>(fma(lowCodes(word), scale, bias)),
+    bitcast<u32>(fma(highCodes(word), scale, bias)),
+    bitcast<u32>(fma(lowCodes(word >> 8u), scale, bias)),
+    bitcast<u32>(fma(highCodes(word >> 8u), scale, bias)),
   );
 }
-// What the matrix unit does, in one thread: rows g and g + 8 of a tile by columns c and c + 1, 64 products each.
+// What the matrix unit does, in one thread: rows g and g + 8 of a tile by columns c and c + 1. The kernel says
+// how far apart rows lie in workgroup memory (line of W, apart of x) and how many vec4 of each are multiplied.
 fn products(left: u32, right: u32, sums: vec4<f32>) -> vec4<f32> {
   var out = sums;
-  for (var j = 0u; j < 8u; j++) {
+  for (var j = 0u; j < depth; j++) {
     let top = w[left + j];
     let bottom = w[left + 8u * line + j];
     let first = xs[right + j];
-    let second = xs[right + line + j];
+    let second = xs[right + apart + j];
     for (var i = 0u; i < 4u; i++) {
       let t = unpack2x16float(top[i]);
       let b = unpack2x16float(bottom[i]);
@@ -103,6 +103,23 @@ fn products(left: u32, right: u32, sums: vec4<f32>) -> vec4<f32> {
   }
   return out;
 }
+fn store(to: u32, sums: vec4<f32>) {
+  output[to] = sums.x;
+  output[to + param(2u)] = sums.y;
+  output[to + 8u] = sums.z;
+  output[to + 8u + param(2u)] = sums.w;
+}
+
+
+const threads = 2u * 4u * 32u;
+// Rows of 64 halves and 8 of padding, in vec4; a tile has 16.
+const line = 9u;
+const apart = line;
+const depth = 8u;
+const tile = 16u * line;
+
+var<workgroup> w: array<vec4<u32>, 2 * 4 * 144>;
+var<workgroup> xs: array<vec4<u32>, 4 * 4 * 72>;
 
 // params: 0 blocks of 64 columns, 1 of them a slice, 2 output stride, 3 floats from slice to slice,
 // 4 first output column
@@ -220,116 +237,20 @@ fn main(
   }
   let origin = group.z * param(3u) + (firstTile + wn * 4u) * 8u * param(2u) + param(4u)
     + (group.x * 8u + wm * 4u) * 16u;
-  {
-    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
-    output[to] = acc0_0.x;
-    output[to + param(2u)] = acc0_0.y;
-    output[to + 8u] = acc0_0.z;
-    output[to + 8u + param(2u)] = acc0_0.w;
-  }
-  {
-    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
-    output[to] = acc0_1.x;
-    output[to + param(2u)] = acc0_1.y;
-    output[to + 8u] = acc0_1.z;
-    output[to + 8u + param(2u)] = acc0_1.w;
-  }
-  {
-    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
-    output[to] = acc0_2.x;
-    output[to + param(2u)] = acc0_2.y;
-    output[to + 8u] = acc0_2.z;
-    output[to + 8u + param(2u)] = acc0_2.w;
-  }
-  {
-    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u;
-    output[to] = acc0_3.x;
-    output[to + param(2u)] = acc0_3.y;
-    output[to + 8u] = acc0_3.z;
-    output[to + 8u + param(2u)] = acc0_3.w;
-  }
-  {
-    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
-    output[to] = acc1_0.x;
-    output[to + param(2u)] = acc1_0.y;
-    output[to + 8u] = acc1_0.z;
-    output[to + 8u + param(2u)] = acc1_0.w;
-  }
-  {
-    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
-    output[to] = acc1_1.x;
-    output[to + param(2u)] = acc1_1.y;
-    output[to + 8u] = acc1_1.z;
-    output[to + 8u + param(2u)] = acc1_1.w;
-  }
-  {
-    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
-    output[to] = acc1_2.x;
-    output[to + param(2u)] = acc1_2.y;
-    output[to + 8u] = acc1_2.z;
-    output[to + 8u + param(2u)] = acc1_2.w;
-  }
-  {
-    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u;
-    output[to] = acc1_3.x;
-    output[to + param(2u)] = acc1_3.y;
-    output[to + 8u] = acc1_3.z;
-    output[to + 8u + param(2u)] = acc1_3.w;
-  }
-  {
-    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
-    output[to] = acc2_0.x;
-    output[to + param(2u)] = acc2_0.y;
-    output[to + 8u] = acc2_0.z;
-    output[to + 8u + param(2u)] = acc2_0.w;
-  }
-  {
-    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
-    output[to] = acc2_1.x;
-    output[to + param(2u)] = acc2_1.y;
-    output[to + 8u] = acc2_1.z;
-    output[to + 8u + param(2u)] = acc2_1.w;
-  }
-  {
-    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
-    output[to] = acc2_2.x;
-    output[to + param(2u)] = acc2_2.y;
-    output[to + 8u] = acc2_2.z;
-    output[to + 8u + param(2u)] = acc2_2.w;
-  }
-  {
-    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u;
-    output[to] = acc2_3.x;
-    output[to + param(2u)] = acc2_3.y;
-    output[to + 8u] = acc2_3.z;
-    output[to + 8u + param(2u)] = acc2_3.w;
-  }
-  {
-    let to = origin + (0u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
-    output[to] = acc3_0.x;
-    output[to + param(2u)] = acc3_0.y;
-    output[to + 8u] = acc3_0.z;
-    output[to + 8u + param(2u)] = acc3_0.w;
-  }
-  {
-    let to = origin + (8u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
-    output[to] = acc3_1.x;
-    output[to + param(2u)] = acc3_1.y;
-    output[to + 8u] = acc3_1.z;
-    output[to + 8u + param(2u)] = acc3_1.w;
-  }
-  {
-    let to = origin + (16u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
-    output[to] = acc3_2.x;
-    output[to + param(2u)] = acc3_2.y;
-    output[to + 8u] = acc3_2.z;
-    output[to + 8u + param(2u)] = acc3_2.w;
-  }
-  {
-    let to = origin + (24u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u;
-    output[to] = acc3_3.x;
-    output[to + param(2u)] = acc3_3.y;
-    output[to + 8u] = acc3_3.z;
-    output[to + 8u + param(2u)] = acc3_3.w;
-  }
+  store(origin + (0u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u, acc0_0);
+  store(origin + (8u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u, acc0_1);
+  store(origin + (16u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u, acc0_2);
+  store(origin + (24u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u, acc0_3);
+  store(origin + (0u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u, acc1_0);
+  store(origin + (8u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u, acc1_1);
+  store(origin + (16u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u, acc1_2);
+  store(origin + (24u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u, acc1_3);
+  store(origin + (0u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u, acc2_0);
+  store(origin + (8u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u, acc2_1);
+  store(origin + (16u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u, acc2_2);
+  store(origin + (24u + lane % 4u * 2u) * param(2u) + 32u + lane / 4u, acc2_3);
+  store(origin + (0u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u, acc3_0);
+  store(origin + (8u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u, acc3_1);
+  store(origin + (16u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u, acc3_2);
+  store(origin + (24u + lane % 4u * 2u) * param(2u) + 48u + lane / 4u, acc3_3);
 }

@@ -1,7 +1,7 @@
 // ROPE: one workgroup a (row, query head or KV head). Queries: normed, rotated, written to q. Keys: normed,
 // rotated, written to the page of their position, with their values, in the page's layout (attend.wgsl); with
 // 16-bit KV both are rounded here, once. Called before attend in every pass. What the projections left are
-// 5 slices, added ascending.
+// 4 slices, added ascending.
 // Sum of squares: lane t takes dims t, t + 64, …; then a tree.
 enable f16;
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
@@ -35,7 +35,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f32;
 alias InputQuad = vec4<f32>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -64,7 +64,6 @@ fn queryAt(at: u32) -> f32 {
   sum += queryGate[at + 1u * param(5u)];
   sum += queryGate[at + 2u * param(5u)];
   sum += queryGate[at + 3u * param(5u)];
-  sum += queryGate[at + 4u * param(5u)];
   return sum;
 }
 fn keyAt(at: u32) -> f32 {
@@ -72,7 +71,6 @@ fn keyAt(at: u32) -> f32 {
   sum += key[at + 1u * param(5u)];
   sum += key[at + 2u * param(5u)];
   sum += key[at + 3u * param(5u)];
-  sum += key[at + 4u * param(5u)];
   return sum;
 }
 fn valueAt(at: u32) -> f32 {
@@ -80,7 +78,6 @@ fn valueAt(at: u32) -> f32 {
   sum += value[at + 1u * param(5u)];
   sum += value[at + 2u * param(5u)];
   sum += value[at + 3u * param(5u)];
-  sum += value[at + 4u * param(5u)];
   return sum;
 }
 

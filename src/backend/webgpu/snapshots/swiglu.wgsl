@@ -1,4 +1,4 @@
-// SWIGLU: out = silu(gate) · up, each 2 slices of a projection's output, added ascending; out is a
+// SWIGLU: out = silu(gate) · up, each 4 slices of a projection's output, added ascending; out is a
 // projection's input (pass.wgsl inputAt). A thread takes four columns of a row.
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
@@ -32,7 +32,7 @@ fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
-// and project_tiles.wgsl say why. Four neighbours from a multiple of four on stay together.
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
 alias Input = f16;
 alias InputQuad = vec4<f16>;
 fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
@@ -63,5 +63,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
   var u = up[at];
   g += gate[at + 1u * param(3u) / 4u];
   u += up[at + 1u * param(3u) / 4u];
+  g += gate[at + 2u * param(3u) / 4u];
+  u += up[at + 2u * param(3u) / 4u];
+  g += gate[at + 3u * param(3u) / 4u];
+  u += up[at + 3u * param(3u) / 4u];
   output[inputAt(row, column, param(2u)) / 4u] = asInputs(g / (vec4<f32>(1.0) + exp(-g)) * u);
 }
