@@ -24,8 +24,7 @@ export async function chunksGate(run: GateRun, options: GateOptions): Promise<st
   const rest = Array.from({ length: longest }, (_, index) => index + 1);
   const lengths = [...sampleLengths, ...rest.filter((length) => !sampleLengths.includes(length))];
   let device = "";
-  await run.cell(`two attention layers: ${manyTokens} tokens`, () => sameOverManyKeys(options));
-  await eachGateWeights(options, async ({ name, weights }) => {
+  await eachGateWeights(run, options, async ({ name, weights }) => {
     await using backend = await options.open(sizesFor(weights));
     device = describeBackend(backend);
     const ids = prompt(weights.shape.vocabSize, longest);
@@ -39,6 +38,7 @@ export async function chunksGate(run: GateRun, options: GateOptions): Promise<st
       run.skip(`${name}: the other ${longest - sampleLengths.length} lengths`, "--full runs them");
     }
   });
+  await run.cell(`two attention layers: ${manyTokens} tokens`, () => sameOverManyKeys(options));
   return device;
 }
 

@@ -38,12 +38,16 @@ export class GateRun {
     this.#onCase = onCase;
   }
 
+  /** Whether the sample's time is over. Then `name`, a cell or several, counts as not run. */
+  skips(name: string): boolean {
+    if (this.#full || this.#clock.nowMs() - this.#startMs <= sampleMs) return false;
+    this.skip(name, "out of the sample's time; --full runs it");
+    return true;
+  }
+
   /** Runs a cell unless the sample's time is over. A throw is a failure. */
   async cell(name: string, run: () => Promise<{ ok: boolean; detail: string }>): Promise<void> {
-    if (!this.#full && this.#clock.nowMs() - this.#startMs > sampleMs) {
-      this.skip(name, "out of the sample's time; --full runs it");
-      return;
-    }
+    if (this.skips(name)) return;
     let result: GateCase;
     try {
       result = { name, ...(await run()) };

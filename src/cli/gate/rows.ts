@@ -20,7 +20,7 @@ const fullWidths = Array.from({ length: streams - 1 }, (_, index) => index + 2);
  */
 export async function rowsGate(run: GateRun, options: GateOptions): Promise<string> {
   let device = "";
-  await eachGateWeights(options, async ({ name, weights }) => {
+  await eachGateWeights(run, options, async ({ name, weights }) => {
     const pages = streams * pagesFor(contextTokens);
     const rowsMax = 128;
     const sizes = { weights, slots: streams, pages, rowsMax, drawsMax: streams, taps: [] };
