@@ -163,7 +163,7 @@ const settingOn = ({ limits }: GPUDevice): TileSetting => ({
 /** What none of the cases has: slices of unlike lengths, codes loaded far ahead, what is left of that. */
 const sliced: readonly (Case & Ahead)[] = [
   { outputs: 100, cols: 17 * 64, rows: 9, bits: 4, groupSize: 64, ahead: 2, tiles: 1 },
-  { outputs: 100, cols: 18 * 64, rows: 1, bits: 3, groupSize: 32, ahead: 4, tiles: 2 },
+  { outputs: 100, cols: 18 * 64, rows: 1, bits: 3, groupSize: 32, ahead: 2, tiles: 2 },
   { outputs: 100, cols: 33 * 64, rows: 8, bits: 8, groupSize: 64, ahead: 2, tiles: 1 },
   { outputs: 100, cols: 17 * 64 - 4, rows: 2, bits: "bf16", groupSize: 64, ahead: 1, tiles: 2 },
 ];
