@@ -6,6 +6,7 @@
 
 import { hasMatrixUnit, matrixFeature, requestAdapter } from "../../src/backend/webgpu/device.ts";
 import { nodeGpuPlatform } from "../../src/backend/webgpu/platform-node.ts";
+import { spread } from "../../src/cli/bench/spread.ts";
 import { systemClock } from "../../src/clock.ts";
 import { LadderBuffers, uniformOf } from "./buffers.ts";
 import { type MatrixName, matrices, matrixNames, perSlice, type Rung, rungs } from "./rungs.ts";
@@ -21,13 +22,6 @@ interface Dispatch {
   /** One for each copy of the matrix. */
   readonly bindGroups: readonly GPUBindGroup[];
   readonly size: readonly [x: number, y: number, z: number];
-}
-
-/** A median with its least and its most, in µs. */
-interface Spread {
-  readonly median: number;
-  readonly least: number;
-  readonly most: number;
 }
 
 const adapter = await requestAdapter(nodeGpuPlatform, null);
@@ -121,11 +115,6 @@ async function sample(dispatches: readonly Dispatch[], into: number[]): Promise<
   into.push(await time(dispatches, Math.ceil((1000 * sampleMs) / once)));
 }
 
-function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((a, b) => a - b);
-  return { median: sorted[sorted.length >> 1]!, least: sorted[0]!, most: sorted.at(-1)! };
-}
-
 const wanted = process.argv[2] ?? "";
 const ready = [];
 for (const rung of rungs.filter(({ label }) => label.includes(wanted))) {
@@ -148,10 +137,10 @@ for (let round = 0; round < samples; round++) {
 
 console.log(`${adapter.info.description}, µs: median (least … most)`);
 for (const { label, us } of ready) {
-  const [layer, ...alone] = us.map(spreadOf);
-  const { median, least, most } = layer!;
-  const each = alone.map((spread, index) => `${matrixNames[index]} ${spread.median.toFixed(1)}`);
-  const range = `(${least.toFixed(1)} … ${most.toFixed(1)})`;
+  const [layer, ...alone] = us.map(spread);
+  const { median, min, max } = layer!;
+  const each = alone.map((one, index) => `${matrixNames[index]} ${one.median.toFixed(1)}`);
+  const range = `(${min.toFixed(1)} … ${max.toFixed(1)})`;
   console.log(`${label.padEnd(32)} a layer ${median.toFixed(1)} ${range}, ${each.join(", ")}`);
 }
 process.exit(0);

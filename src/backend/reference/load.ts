@@ -1,4 +1,4 @@
-import { forwardSteps, projectionPaths } from "../../model/forward.ts";
+import { forwardSteps, matrixPaths } from "../../model/forward.ts";
 import type { BackendOptions } from "../backend.ts";
 import type { DeltaWeights } from "./delta.ts";
 import { readMatrix } from "./tensors.ts";
@@ -14,7 +14,7 @@ export interface ReferenceTensors {
 
 /** Bytes of the matrices once they are widened. */
 export function referenceBytes({ weights }: BackendOptions): number {
-  const paths = ["embed_tokens", ...projectionPaths(weights.shape)];
+  const paths = matrixPaths(weights.shape);
   const matrices = new Set(paths.map((path) => weights.matrix(path)));
   return [...matrices].reduce((sum, { rows, cols }) => sum + 4 * rows * cols, 0);
 }

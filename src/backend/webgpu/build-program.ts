@@ -1,4 +1,4 @@
-import { forwardSteps, projectionPaths, type Step } from "../../model/forward.ts";
+import { forwardSteps, matrixPaths, type Step } from "../../model/forward.ts";
 import type { DeviceMemory } from "./device-memory.ts";
 import { partsOf } from "./matrices.ts";
 import type { Pipelines } from "./pipelines.ts";
@@ -38,7 +38,7 @@ function dispatchesMax(
   { weights, arithmetic }: ProgramOptions,
   bindingBytesMax: number,
 ): number {
-  const matrices = ["embed_tokens", ...projectionPaths(weights.shape)];
+  const matrices = matrixPaths(weights.shape);
   const partsIn = arithmetic === "f16" ? tilePartsOf : partsOf;
   const parts = matrices.map((path) => partsIn(weights.matrix(path), bindingBytesMax));
   return parts.reduce((sum, count) => sum + count, 4 * steps.length + 2);

@@ -1,6 +1,6 @@
 import { MemoryError, type MemorySentence } from "../../errors.ts";
 import { pageRows } from "../../limits.ts";
-import { projectionPaths } from "../../model/forward.ts";
+import { matrixPaths } from "../../model/forward.ts";
 import { type BufferSource, bufferBytes } from "./device-memory.ts";
 import { matrixBytes } from "./matrices.ts";
 import { type PlaceOptions, placeAll } from "./places.ts";
@@ -74,7 +74,7 @@ async function needOf(options: PlaceOptions): Promise<Need> {
 }
 
 function weightBytesOf({ weights, arithmetic }: PlaceOptions): number {
-  const paths = ["embed_tokens", ...projectionPaths(weights.shape)];
+  const paths = matrixPaths(weights.shape);
   const bytesOf = arithmetic === "f16" ? tileBytes : matrixBytes;
   // A tied head is the embedding once more.
   const matrices = new Set(paths.map((path) => weights.matrix(path)));

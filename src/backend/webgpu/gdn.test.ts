@@ -8,7 +8,7 @@ import { f32FromF16 } from "../../weights/floats.ts";
 import { transposed } from "../arrays.ts";
 import { advance, convolve, type DeltaWeights, gatesOf } from "../reference/delta.ts";
 import { rmsNorm, silu } from "../reference/tensors.ts";
-import { KernelHarness, noAttention, TestRandom } from "./kernel-harness.cases.ts";
+import { inputAt, KernelHarness, noAttention, TestRandom } from "./kernel-harness.cases.ts";
 import { encodeKeeps, encodePass } from "./pass.ts";
 import { floatWord, shapeDefines } from "./program.ts";
 import { roundUp } from "./projection-layout.ts";
@@ -262,17 +262,6 @@ class Layer {
       history: part(await this.#gpu.read(this.#history), history.length, turn),
     };
   }
-}
-
-/** Where pass.wgsl's inputAt puts a column. */
-function inputAt(bits: 16 | 32, row: number, column: number, stride: number): number {
-  if (bits === 16) {
-    const block = Math.floor(row / 8) * 8 * stride + Math.floor(column / 64) * 512;
-    return block + (row % 8) * 64 + (column % 64);
-  }
-  const within = column % 1024;
-  const quad = Math.floor((within % 32) / 4) * 32 + Math.floor(within / 32);
-  return row * stride + column - within + quad * 4 + (within % 4);
 }
 
 const floatsOf = (words: Words): Float32Array =>

@@ -124,6 +124,17 @@ export const noAttention: AttentionCut = {
   partials: 0,
 };
 
+/** Where pass.wgsl's inputAt puts a column. */
+export function inputAt(bits: 16 | 32, row: number, column: number, stride: number): number {
+  if (bits === 16) {
+    const block = Math.floor(row / 8) * 8 * stride + Math.floor(column / 64) * 512;
+    return block + (row % 8) * 64 + (column % 64);
+  }
+  const within = column % 1024;
+  const quad = Math.floor((within % 32) / 4) * 32 + Math.floor(within / 32);
+  return row * stride + column - within + quad * 4 + (within % 4);
+}
+
 /** Reproducible numbers: print the seed. */
 export class TestRandom {
   #state: number;

@@ -5,7 +5,7 @@ import { tinyShape } from "../../model/tiny-shape.ts";
 import { f32FromF16 } from "../../weights/floats.ts";
 import { rmsNorm } from "../reference/tensors.ts";
 import { requestAdapter } from "./device.ts";
-import { KernelHarness, noAttention, TestRandom } from "./kernel-harness.cases.ts";
+import { inputAt, KernelHarness, noAttention, TestRandom } from "./kernel-harness.cases.ts";
 import { encodePass } from "./pass.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";
 import { floatWord, shapeDefines } from "./program.ts";
@@ -63,17 +63,6 @@ function added(each: Case, { rows, hidden, updates }: Rows): Float32Array {
     }
     return value + update;
   });
-}
-
-/** Where pass.wgsl's inputAt puts a column. */
-function inputAt(bits: 16 | 32, row: number, column: number, stride: number): number {
-  if (bits === 16) {
-    const block = Math.floor(row / 8) * 8 * stride + Math.floor(column / 64) * 512;
-    return block + (row % 8) * 64 + (column % 64);
-  }
-  const within = column % 1024;
-  const quad = Math.floor((within % 32) / 4) * 32 + Math.floor(within / 32);
-  return row * stride + column - within + quad * 4 + (within % 4);
 }
 
 const unwritten = 0x7e117e11;

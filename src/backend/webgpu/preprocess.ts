@@ -11,7 +11,8 @@ export type Defines = Readonly<Record<string, number>>;
  * - `#repeat NAME COUNT` … `#end` repeats the lines with `{NAME}` replaced by 0 … COUNT − 1, which
  *   keeps accumulators in registers where an indexed array would spill;
  * - `{NAME}` is replaced by a define or by the counter of an enclosing repeat; `{NAME+1}`,
- *   `{NAME*OTHER}`, `{NAME/2}` and `{NAME%2}` by the (whole) number that they make. Directives have them filled in too.
+ *   `{NAME*OTHER}`, `{NAME/2}` and `{NAME%2}` by the (whole) number that they make. Directives have
+ *   them filled in too.
  *
  * Expressions are a name or a number, or two of them with `==`, `<`, `>` or `*` between.
  */

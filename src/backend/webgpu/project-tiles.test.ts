@@ -6,6 +6,7 @@ import type { AffineBits, AffineGroupSize, Matrix } from "../../weights/weights.
 import { matrixFeature, type OpenDevice, openDevice } from "./device.ts";
 import { DeviceMemory } from "./device-memory.ts";
 import { missingGpu } from "./gpu.cases.ts";
+import { inputAt } from "./kernel-harness.cases.ts";
 import { Pipelines } from "./pipelines.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";
 import {
@@ -283,11 +284,7 @@ function inputs({ rows, cols }: Case, padded: number, blocks: number, index: num
   let word = seed + index;
   for (let row = 0; row < padded; row++) {
     for (let column = 0; column < blocks * 64; column++) {
-      const at =
-        Math.floor(row / 8) * 8 * blocks * 64 +
-        Math.floor(column / 64) * 512 +
-        (row % 8) * 64 +
-        (column % 64);
+      const at = inputAt(16, row, column, blocks * 64);
       word = (Math.imul(word, 1_664_525) + 1_013_904_223) >>> 0;
       const bits = f16FromF32(word / 2 ** 31 - 1);
       if (row >= rows) halves[at] = 0x7e00;

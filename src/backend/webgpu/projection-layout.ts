@@ -89,8 +89,11 @@ export interface TileSetting {
   readonly workgroupBytesMax: number;
 }
 
-/** One row, 8 or 16. Few outputs make more workgroups of one tile of them. */
-function fewVariant(setting: TileSetting, rows: 1 | 8 | 16): TileVariant {
+/** Rows that project_few.wgsl has a variant for. */
+const fewRows = [1, 8, 16] as const;
+
+/** Few outputs make more workgroups of one tile of them. */
+function fewVariant(setting: TileSetting, rows: (typeof fewRows)[number]): TileVariant {
   const { kind, outputs, blocks, perSlice, ahead } = setting;
   const one = Number(rows === 1);
   const [MT, NT] = [outputs <= 8192 ? 1 : 2, Math.ceil(rows / 8)];
@@ -138,7 +141,7 @@ const tileVariants: readonly TileVariant[] = [
 
 /** The variants that the device has room for. */
 export const variantsFor = (setting: TileSetting): readonly TileVariant[] =>
-  [fewVariant(setting, 1), fewVariant(setting, 8), fewVariant(setting, 16), ...tileVariants].filter(
+  [...fewRows.map((rows) => fewVariant(setting, rows)), ...tileVariants].filter(
     ({ bytes }) => bytes <= setting.workgroupBytesMax,
   );
 

@@ -1,5 +1,6 @@
 // PROJECT_TILES: y[slice, row, n] = Σ W[n, k] · x[row, k] over one slice of K, with x and W as f16. Called for
-// the projections of the f16 class of passes that are too wide for project_few.wgsl; whoever reads y adds the slices, ascending.
+// the projections of the f16 class of passes that are too wide for project_few.wgsl; whoever reads y adds the
+// slices, ascending.
 //
 // A workgroup makes {WM} × {MT} × 16 outputs of {WN} × {NT} × 8 rows; each of its {WM} × {WN} warps (32
 // threads) makes {MT} × {NT} tiles of 16 × 8. Workgroup memory has rows of 72 halves: no bank conflicts.
