@@ -9,12 +9,14 @@ const runs = [
   ["chunks", "wasm", "--full"],
   ["rows", "wasm", "--full"],
   ["synthetic", "wasm", "--full"],
+  ["drafted", "wasm", "--full"],
   ["chunks", "wasm", "--activations", "int8"],
   ["rows", "wasm", "--activations", "int8"],
   ["golden", "reference", "--full"],
   ["chunks", "reference"],
   ["rows", "reference", "--full"],
   ["synthetic", "reference"],
+  ["drafted", "reference"],
 ];
 
 let failed = 0;

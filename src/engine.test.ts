@@ -116,6 +116,7 @@ test("bad requests are refused before they start", () => {
     [() => engine.complete({ prompt: "a", maxTokens: 2.5 }), /max_tokens/],
     [() => engine.complete({ prompt: "a", temperature: Number.NaN }), /temperature/],
     [() => engine.complete({ prompt: "a", stop: [""] }), /stop/],
+    [() => engine.complete({ prompt: "a", logit_bias: { 8192: 1 } }), /8192 is not in the vocab/],
     [() => engine.chat({ messages: [] }), /messages must not be empty/],
     [
       () => engine.chat({ messages: [{ role: "wizard", content: "a" }] }),

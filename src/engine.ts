@@ -1,5 +1,6 @@
 import type { Backend, BackendInfo } from "./backend/backend.ts";
 import { type Clock, systemClock } from "./clock.ts";
+import type { DraftingSource } from "./draft/drafting.ts";
 import { ContextLengthError, InputError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
 import { promptChunkRows, replyTokensDefault } from "./limits.ts";
@@ -28,6 +29,8 @@ export interface EngineParts {
   readonly backend: Backend;
   /** Opens a backend of the same sizes after the loss of one; where absent, a loss is for good. */
   readonly openAgain?: () => Promise<Backend>;
+  /** What proposes tokens; absent: replies are decoded serially. */
+  readonly drafting?: DraftingSource;
   readonly tokenizer: Tokenizer;
   /** Null for checkpoints without one: they complete, but don't chat. */
   readonly template: ChatTemplate | null;
@@ -52,6 +55,8 @@ export interface ReplyRequest extends SamplingFields {
   readonly ignoreEos?: boolean;
   /** Whether the reply carries `stateSha`. */
   readonly fingerprint?: boolean;
+  /** False: decodes serially, a token a pass. The reply is the same. */
+  readonly draft?: boolean;
 }
 
 export interface ChatRequest extends ReplyRequest {
@@ -80,11 +85,11 @@ export class Engine implements AsyncDisposable {
   readonly #clock: Clock;
 
   constructor(parts: EngineParts) {
-    const { backend, openAgain = null } = parts;
+    const { backend, openAgain = null, drafting = null } = parts;
     this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
     const chunkRows = Math.min(promptChunkRows, backend.info.rowsMax);
-    this.#loop = new RoundLoop(backend, chunkRows, openAgain);
+    this.#loop = new RoundLoop(backend, { chunkRows, drafting, openAgain });
   }
 
   /** What it is now: a backend that was lost and opened again may be another device. */
@@ -149,17 +154,22 @@ export class Engine implements AsyncDisposable {
     this.#checkPrompt(promptIds, param);
     const maxTokens = this.#maxTokens(promptIds.length, request.maxTokens ?? null, param);
     const sampling = withSeed(resolveSampling(request, this.#parts.sampling), promptIds);
+    this.#checkIds(sampling.adjust.logitBias.keys(), "logit_bias");
     const text = new ReplyText(this.#parts.tokenizer, options);
     const stream = new Stream(promptIds.length, text, this.#clock);
     const eosIds = new Set(request.ignoreEos ? [] : this.#parts.eosIds);
-    const fingerprint = request.fingerprint ?? false;
+    const { fingerprint = false, draft = true } = request;
     return stream.attach((sink) =>
-      this.#loop.submit({ promptIds, maxTokens, sampling, eosIds, fingerprint }, sink),
+      this.#loop.submit({ promptIds, maxTokens, sampling, eosIds, fingerprint, draft }, sink),
     );
   }
 
   #checkPrompt(ids: readonly TokenId[], param: string): void {
     if (ids.length === 0) throw new InputError(`${param} must not be empty.`, param);
+    this.#checkIds(ids, param);
+  }
+
+  #checkIds(ids: Iterable<TokenId>, param: string): void {
     const { vocabSize } = this.info.backend.shape;
     for (const id of ids) {
       if (Number.isInteger(id) && id >= 0 && id < vocabSize) continue;

@@ -18,6 +18,8 @@ export const contextTokensDefault = 32_768;
 export const replyTokensDefault = 4096;
 export const stopStringsMax = 16;
 export const stopStringBytesMax = 256;
+/** Tokens that a request's logit_bias may name. */
+export const logitBiasEntriesMax = 1024;
 
 /** Header of a safetensors file; the format itself allows 100 MB. */
 export const safetensorsHeaderBytesMax = 25_000_000;

@@ -1,4 +1,5 @@
 /** @module Opens checkpoints and engines in Node. */
+import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend, BackendOptions } from "./backend/backend.ts";
@@ -9,8 +10,10 @@ import { WasmBackend } from "./backend/wasm/wasm.ts";
 import type { GpuReport } from "./backend/webgpu/inspect.ts";
 import type { WebgpuBackend } from "./backend/webgpu/webgpu.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
+import { costFiles } from "./draft/cost-store-node.ts";
 import type { Engine } from "./engine.ts";
 import { threadsMax } from "./limits.ts";
+import type { DrafterPlace } from "./open-drafter.ts";
 import {
   type Activations,
   checkCount,
@@ -24,6 +27,7 @@ import {
 
 export type { AdapterReport, GpuReport } from "./backend/webgpu/inspect.ts";
 export * from "./index.ts";
+export { type DrafterBits, drafterBits } from "./open-drafter.ts";
 export type { Activations, KvType, ModelOptions } from "./open-model.ts";
 
 /** The model that comes with the package. */
@@ -42,11 +46,17 @@ export interface BackendChoice {
   readonly kv: KvType;
 }
 
-export type OpenOptions = Partial<BackendChoice> & ModelOptions;
+export interface OpenOptions extends Partial<BackendChoice>, ModelOptions {
+  /** A drafter's name or folder; "auto", unless said, looks beside the model's; "none" takes none. */
+  readonly drafter?: string;
+}
 
-/** The folder of a model: an embedded model's name, or a path. */
+/** The drafter that comes with it. */
+const embeddedDrafter = `${embeddedModel}-dflash2`;
+
+/** The folder of a model or drafter: an embedded one's name, or a path. */
 export function modelFolder(model: string): string {
-  if (model !== embeddedModel) return resolve(model);
+  if (model !== embeddedModel && model !== embeddedDrafter) return resolve(model);
   return fileURLToPath(new URL(`../models/${model}`, import.meta.url));
 }
 
@@ -139,6 +149,30 @@ export async function inspectCpu(): Promise<CpuReport> {
 export async function openEngine(model: string, options: OpenOptions = {}): Promise<Engine> {
   checkCount("threads", options.threads ?? 1, threadsMax);
   const path = modelFolder(model);
-  const open = (sizes: BackendOptions) => openBackend(sizes, options);
-  return await openModel(await openFolder(path), basename(path), options, open);
+  const parts = {
+    folder: await openFolder(path),
+    model: basename(path),
+    drafter: drafterPlace(path, options.drafter ?? "auto"),
+    costs: costFiles(),
+    openBackend: (sizes: BackendOptions) => openBackend(sizes, options),
+  };
+  return await openModel(parts, options);
+}
+
+/** What a drafter's folder is called, after its model's. */
+const drafterSuffixes = ["-dflash2", "-DFlash2", "-dflash", "-DFlash"];
+
+/**
+ * Where a model's drafter is; null for none.
+ * @param model the model's folder
+ * @param drafter as in `OpenOptions`
+ */
+export function drafterPlace(model: string, drafter: string): DrafterPlace | null {
+  if (drafter === "none") return null;
+  const beside = () =>
+    drafterSuffixes.map((suffix) => model + suffix).find((path) => existsSync(path));
+  const path = drafter === "auto" ? beside() : modelFolder(drafter);
+  return path === undefined
+    ? null
+    : { openFolder: () => openFolder(path), asked: drafter !== "auto" };
 }

@@ -10,27 +10,47 @@ import { modelFolder, openEngine } from "./node.ts";
 import { checkPrecision, openModel } from "./open-model.ts";
 
 /** An engine over a copy of nano, and what its backends were opened with. */
-async function engineOfCopy() {
+async function engineOfCopy(change: (folder: string) => void = () => {}) {
   const folder = mkdtempSync(join(tmpdir(), "deltafold-open-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   cpSync(modelFolder("nano"), folder, { recursive: true });
+  change(folder);
   const opened: BackendOptions[] = [];
   const backends: FakeBackend[] = [];
-  const engine = await openModel(
-    await openFolder(folder),
-    "nano",
-    { slots: 2, contextTokens: 256, onProgress: () => {} },
-    async (options) => {
+  const parts = {
+    folder: await openFolder(folder),
+    model: "nano",
+    drafter: null,
+    costs: null,
+    openBackend: async (options: BackendOptions) => {
       opened.push(options);
       const backend = new FakeBackend({ ...options, shape: options.weights.shape });
       backends.push(backend);
       return backend;
     },
-  );
+  };
+  const engine = await openModel(parts, { slots: 2, contextTokens: 256, onProgress: () => {} });
   const ask = async () =>
     (await engine.complete({ prompt: "one two", maxTokens: 4, temperature: 0 }).result).ids;
   return { folder, engine, opened, backends, ask };
 }
+
+test("a recommended repetition penalty holds unless a request says otherwise", async () => {
+  await using plain = (await engineOfCopy()).engine;
+  const { engine } = await engineOfCopy((folder) => {
+    // So far below 1 that no other token comes near those that were seen.
+    const generation = { temperature: 0, repetition_penalty: 1e-6 };
+    writeFileSync(join(folder, "generation_config.json"), JSON.stringify(generation));
+  });
+  await using recommended = engine;
+  const request = { prompt: "one two three", temperature: 0, maxTokens: 20, ignoreEos: true };
+  const seen = new Set(engine.tokenize(request.prompt));
+  const { ids } = await recommended.complete(request).result;
+  expect(ids.filter((id) => !seen.has(id))).toEqual([]);
+  const off = await recommended.complete({ ...request, repetition_penalty: 1 }).result;
+  expect(off.ids).toEqual((await plain.complete(request).result).ids);
+  expect(off.ids).not.toEqual(ids);
+});
 
 test("a lost backend is opened again, of the same sizes and with weights that can be read", async () => {
   const { engine, opened, backends, ask } = await engineOfCopy();

@@ -1,14 +1,31 @@
 /** What the entries share: a checkpoint folder and a way to open backends make an engine. */
-import type { Activations, Backend, BackendOptions } from "./backend/backend.ts";
+import type { Activations, Backend, BackendOptions, DrafterOptions } from "./backend/backend.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint/checkpoint.ts";
-import { asFields, parseJsonObject } from "./checkpoint/json.ts";
 import type { Folder } from "./checkpoint/source.ts";
+import { systemClock } from "./clock.ts";
+import { type CostStore, storedCosts } from "./draft/cost-store.ts";
+import { costTable } from "./draft/cost-table.ts";
+import type { DraftingSource } from "./draft/drafting.ts";
+import { streamDrafting } from "./draft/stream-drafting.ts";
 import { Engine } from "./engine.ts";
 import { CheckpointError, InputError } from "./errors.ts";
-import { contextTokensDefault, pageRows, promptChunkRows, roundRowsMax } from "./limits.ts";
+import {
+  contextTokensDefault,
+  pageRows,
+  promptChunkRows,
+  roundRowsMax,
+  windowRowsMax,
+} from "./limits.ts";
+import {
+  type DrafterPlace,
+  type DrafterSettings,
+  type OpenDrafter,
+  openDrafterFor,
+} from "./open-drafter.ts";
+import { openTemplate, openTokenizer } from "./open-text.ts";
+import { windowCosts } from "./rounds/window-costs.ts";
+import { noAdjustments } from "./sampling/adjust.ts";
 import type { SamplingDefaults } from "./sampling/params.ts";
-import { ChatTemplate } from "./text/chat-template.ts";
-import { Tokenizer } from "./text/tokenizer.ts";
 import { weightsFromCheckpoint } from "./weights/from-checkpoint.ts";
 import type { Weights } from "./weights/weights.ts";
 
@@ -41,7 +58,7 @@ export function checkPrecision(
 }
 
 /** What every entry lets its callers say. */
-export interface ModelOptions {
+export interface ModelOptions extends DrafterSettings {
   readonly contextTokens?: number;
   /** Reply length when a request names none, cut to the room that is left. */
   readonly maxTokens?: number;
@@ -49,20 +66,32 @@ export interface ModelOptions {
   readonly slots?: number;
   readonly sampling?: Partial<SamplingDefaults>;
   readonly thinking?: boolean | null;
+  /** False: replies are decoded serially. They are the same. */
+  readonly drafts?: boolean;
+  /** The most nodes of the trees that the drafter proposes, up to 15; 0, unless said: chains. */
+  readonly draftTree?: number;
   readonly onProgress?: (done: number, total: number) => void;
+  /** Hears of what is left out, the engine serving all the same. */
+  readonly onWarning?: (message: string) => void;
+}
+
+/** What the entry of a platform brings. */
+export interface ModelParts {
+  readonly folder: Folder;
+  /** The name that the engine gives the model. */
+  readonly model: string;
+  readonly drafter: DrafterPlace | null;
+  /** Where the costs of rounds are kept between starts; null: nowhere. */
+  readonly costs: CostStore | null;
+  openBackend(sizes: BackendOptions): Promise<Backend>;
 }
 
 /**
- * Loads a model: its checkpoint, tokenizer, template and backend.
- * @param model the name that the engine gives it
+ * Loads a model: its checkpoint, tokenizer, template, drafter and backend.
  * @throws CheckpointError, InputError, and what `openBackend` throws
  */
-export async function openModel(
-  folder: Folder,
-  model: string,
-  options: ModelOptions,
-  openBackend: (sizes: BackendOptions) => Promise<Backend>,
-): Promise<Engine> {
+export async function openModel(parts: ModelParts, options: ModelOptions): Promise<Engine> {
+  const { folder, model } = parts;
   checkCount("slots", options.slots ?? 1, roundRowsMax);
   await using checkpoint = await openCheckpoint(folder);
   const { config } = checkpoint;
@@ -70,11 +99,16 @@ export async function openModel(
   const tokenizer = await openTokenizer(folder, config.shape.vocabSize);
   const template = await openTemplate(folder);
   const weights = await weightsFromCheckpoint(checkpoint);
-  const backend = await openBackend(sizes(weights, contextTokens, options));
+  await using drafter = await drafterOf(parts, weights, options);
+  const drafterOptions = drafter?.options ?? null;
+  const backend = await parts.openBackend(sizes(weights, drafterOptions, contextTokens, options));
+  const drafting = await draftingOf(parts, backend, weights, drafter, options);
+  const prints = [weights.fingerprint, drafterOptions?.weights.fingerprint];
   const { generation } = config;
   return new Engine({
     backend,
-    openAgain: () => openAgain(folder, weights.fingerprint, contextTokens, options, openBackend),
+    openAgain: () => openAgain(parts, prints, contextTokens, options),
+    ...(drafting && { drafting }),
     tokenizer,
     template,
     model,
@@ -87,30 +121,76 @@ export async function openModel(
       topK: options.sampling?.topK ?? generation.topK ?? 0,
       topP: options.sampling?.topP ?? generation.topP ?? 1,
       minP: options.sampling?.minP ?? generation.minP ?? 0,
+      adjust: options.sampling?.adjust ?? {
+        ...noAdjustments,
+        repetitionPenalty: generation.repetitionPenalty ?? 1,
+      },
     },
   });
 }
 
+/** The drafter of a model's place, where there is one and drafts are wanted. */
+async function drafterOf(
+  { drafter }: ModelParts,
+  { shape }: Weights,
+  options: ModelOptions,
+): Promise<OpenDrafter | null> {
+  if (options.drafts === false || !drafter) return null;
+  return await openDrafterFor(drafter, shape, options, options.onWarning ?? (() => {}));
+}
+
+/** What proposes for streams; null where drafts are not wanted. Measures the costs of rounds. */
+async function draftingOf(
+  { costs: store }: ModelParts,
+  backend: Backend,
+  weights: Weights,
+  drafter: OpenDrafter | null,
+  { drafts = true, draftTree = 0 }: ModelOptions,
+): Promise<DraftingSource | null> {
+  if (!drafts) return null;
+  const { device, arithmetic, kv = "f32", drafter: shape } = backend.info;
+  const prints = [
+    weights.fingerprint,
+    drafter?.options.weights.fingerprint,
+    drafter?.options.vocabulary,
+  ];
+  const of = { device: `${device}; ${arithmetic}; ${kv}`, model: JSON.stringify(prints) };
+  try {
+    const costs = await storedCosts(store, of, () => windowCosts(backend, systemClock));
+    const codebooks = drafter?.codebooks ?? null;
+    return streamDrafting({
+      model: shape && { shape, codebooks, treeNodes: draftTree },
+      costs: costs && costTable(costs),
+    });
+  } catch (error) {
+    await backend[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
 /**
  * Reads the weights again, for a backend of the same sizes as the one that was lost.
- * @param fingerprint of the weights that were loaded: shape, headers, and the start of each tensor
+ * @param prints fingerprints of what was loaded: shape, headers, and the start of each tensor
  * @throws CheckpointError where the folder's are others by now
  */
 async function openAgain(
-  folder: Folder,
-  fingerprint: string,
+  parts: ModelParts,
+  prints: readonly (string | undefined)[],
   contextTokens: number,
   options: ModelOptions,
-  openBackend: (sizes: BackendOptions) => Promise<Backend>,
 ): Promise<Backend> {
-  await using checkpoint = await openCheckpoint(folder);
+  await using checkpoint = await openCheckpoint(parts.folder);
   const weights = await weightsFromCheckpoint(checkpoint);
-  if (weights.fingerprint !== fingerprint) {
-    throw new CheckpointError(folder.name, "is another model than the one that was loaded");
+  await using drafter = await drafterOf(parts, weights, options);
+  const drafterOptions = drafter?.options ?? null;
+  const found = [weights.fingerprint, drafterOptions?.weights.fingerprint];
+  if (found.some((print, index) => print !== prints[index])) {
+    const which = found[0] === prints[0] ? "has another drafter" : "is another model";
+    throw new CheckpointError(parts.folder.name, `${which} than the one that was loaded`);
   }
   // Whoever watched the first loading has long gone on.
   const { onProgress: _, ...quiet } = options;
-  return await openBackend(sizes(weights, contextTokens, quiet));
+  return await parts.openBackend(sizes(weights, drafterOptions, contextTokens, quiet));
 }
 
 /** @throws InputError unless `value` is a whole number from 1 to `max` */
@@ -119,14 +199,20 @@ export function checkCount(name: string, value: number, max: number): void {
   throw new InputError(`${name} must be a whole number from 1 to ${max}, not ${value}.`);
 }
 
-function sizes(weights: Weights, contextTokens: number, options: ModelOptions): BackendOptions {
-  const slots = options.slots ?? 1;
+function sizes(
+  weights: Weights,
+  drafter: DrafterOptions | null,
+  contextTokens: number,
+  options: ModelOptions,
+): BackendOptions {
+  const { slots = 1, drafts = true } = options;
   return {
     weights,
+    drafter,
     slots,
     pages: slots * Math.ceil(contextTokens / pageRows),
     rowsMax: Math.max(promptChunkRows, roundRowsMax),
-    drawsMax: Math.max(slots, 1),
+    drawsMax: drafts ? Math.min(slots * windowRowsMax, roundRowsMax) : slots,
     taps: [],
     ...(options.onProgress && { onProgress: options.onProgress }),
   };
@@ -139,38 +225,4 @@ function contextOf(asked: number | undefined, checkpoint: Checkpoint): number {
   throw new InputError(
     `The context must be 1 to ${contextMax} tokens for this model, not ${asked}.`,
   );
-}
-
-async function openTokenizer(folder: Folder, vocabSize: number): Promise<Tokenizer> {
-  const [file, configFile] = ["tokenizer.json", "tokenizer_config.json"];
-  if (!(await folder.has(file))) throw new CheckpointError(folder.name, `has no ${file}`);
-  const config = (await folder.has(configFile)) ? await folder.text(configFile) : null;
-  const name = `${folder.name}/${file}`;
-  const tokenizer = Tokenizer.fromJson(await folder.text(file), config, name);
-  if (tokenizer.vocabSize <= vocabSize) return tokenizer;
-  throw new CheckpointError(
-    name,
-    `has ids up to ${tokenizer.vocabSize - 1}, but the model's vocab_size is ${vocabSize}`,
-  );
-}
-
-/** chat_template.jinja, or the template inside tokenizer_config.json; null where there is neither. */
-export async function openTemplate(folder: Folder): Promise<ChatTemplate | null> {
-  const file = "chat_template.jinja";
-  if (await folder.has(file)) {
-    return ChatTemplate.fromSource(await folder.text(file), `${folder.name}/${file}`);
-  }
-  const configFile = "tokenizer_config.json";
-  if (!(await folder.has(configFile))) return null;
-  const name = `${folder.name}/${configFile}`;
-  const source = defaultTemplate(parseJsonObject(name, await folder.text(configFile)));
-  return source === null ? null : ChatTemplate.fromSource(source, name);
-}
-
-/** A template's text; of a list of named ones, the one called default. */
-function defaultTemplate(config: ReadonlyMap<string, unknown>): string | null {
-  const field = config.get("chat_template");
-  const named = Array.isArray(field) ? field.map(asFields) : [];
-  const chosen = named.find((entry) => entry?.get("name") === "default")?.get("template") ?? field;
-  return typeof chosen === "string" ? chosen : null;
 }

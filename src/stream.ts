@@ -3,6 +3,7 @@ import { type DeltafoldError, InvariantError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
 import type { ReplyText } from "./reply-text.ts";
 import type { RoundOutcome, RoundSink } from "./rounds/live-stream.ts";
+import type { SpeculativeCounts } from "./rounds/speculative.ts";
 import { tokenSha } from "./sampling/seed.ts";
 import { joinEvents, type ReplyEvent } from "./text/reply-parser.ts";
 
@@ -26,6 +27,8 @@ export interface Reply {
   /** SHA-256 over the final state; null unless asked for. */
   readonly stateSha: string | null;
   readonly timings: ReplyTimings;
+  /** What drafting did for it. */
+  readonly speculative: SpeculativeCounts;
 }
 
 export interface ReplyTimings {
@@ -164,6 +167,7 @@ export class Stream implements AsyncIterable<ReplyEvent> {
       cachedTokens: 0,
       tokenSha: tokenSha(this.#ids),
       stateSha: outcome.stateSha,
+      speculative: outcome.speculative,
       timings: {
         prefillMs: this.#firstMs - this.#startMs,
         decodeMs,

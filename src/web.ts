@@ -40,6 +40,8 @@ export interface OpenOptions extends ModelOptions {
   readonly kv?: KvType;
   /** Whether files are kept for the next time, in the origin's private file system; true unless said. */
   readonly cache?: boolean;
+  /** The URL of the drafter's folder, absolute or relative to the page; without one, only copies are drafted. */
+  readonly drafter?: string | URL;
 }
 
 /**
@@ -67,7 +69,15 @@ export async function openEngine(url: string | URL, options: OpenOptions = {}): 
     return await WasmBackend.open({ ...sizes, platform: webPlatform, threads, activations });
   };
   const model = base.pathname.split("/").findLast((part) => part !== "") ?? base.host;
-  return await openModel(httpFolder(base, cache), model, options, open);
+  const drafter = options.drafter === undefined ? null : addressOf(options.drafter);
+  const parts = {
+    folder: httpFolder(base, cache),
+    model,
+    drafter: drafter && { openFolder: async () => httpFolder(drafter, cache), asked: true },
+    costs: null,
+    openBackend: open,
+  };
+  return await openModel(parts, options);
 }
 
 function addressOf(url: string | URL): URL {

@@ -4,6 +4,7 @@ import { pageId, slotId } from "../ids.ts";
 import { planPass } from "../model/plan.ts";
 import { stateFingerprint } from "../state/fingerprint.ts";
 import { type BackendUnderTest, feed, pagesOf, prompt, segment, sizes } from "./suite.cases.ts";
+import { treeCases } from "./trees.cases.ts";
 import { windowCases } from "./windows.cases.ts";
 
 /** Runs in every implementation's test file. */
@@ -154,6 +155,7 @@ export function backendCases(under: BackendUnderTest): void {
   });
 
   windowCases(under);
+  treeCases(under);
 
   test(`${name}: refuses plans that alias, and handles that were read`, async () => {
     await using backend = await under.open(sizes);

@@ -1,7 +1,9 @@
 import type { BackendLostError, NonFiniteLogitsError } from "../errors.ts";
 import type { PageId, SlotId } from "../ids.ts";
+import type { DrafterShape } from "../model/drafter-shape.ts";
 import type { Plan } from "../model/plan.ts";
 import type { ModelShape } from "../model/shape.ts";
+import type { DrafterWeights } from "../weights/drafter-weights.ts";
 import type { Weights } from "../weights/weights.ts";
 import type { Candidates } from "./candidates.ts";
 
@@ -32,12 +34,26 @@ export interface Backend extends AsyncDisposable {
    */
   read(handle: PassHandle): Promise<PassResult>;
   /**
-   * Commits the first rows of each window of a pass, in the order of its segments: 0 to its rows. The
-   * state and history become, bit for bit, what a chain of just those rows makes of them. A window is
-   * open until then, and every pass, `save` and `restore` that uses its slot is refused; `open` and
-   * `release` drop it, and its entry here counts for nothing. A pass without open windows is refused.
+   * Commits a path of each window of a pass, in the order of its segments: some of its rows, each the
+   * parent of the next, from the root on; or none. State, history, KV and features become, bit for bit,
+   * what a chain of just those rows makes of them. A window is open until then, and every pass, `save`
+   * and `restore` that uses its slot is refused; `open` and `release` drop it, and its entry here
+   * counts for nothing. A pass without open windows is refused. A window whose draws keep logits must
+   * be kept before the next pass.
    */
-  keep(handle: PassHandle, rows: readonly number[]): void;
+  keep(handle: PassHandle, paths: readonly (readonly number[])[]): void;
+  /**
+   * Gives the drafter rows of context: chains whose ids count for nothing, without draws. Their features
+   * come from the passes that fed them; a slot holds those of its last `featureRowsOf(rowsMax)` places,
+   * and those of a slot that was moved are gone.
+   */
+  extend(plan: Plan): void;
+  /**
+   * Drafts blocks: each segment a chain [anchor, mask, …] that starts behind its stream's context; draws
+   * are of any rows but the first. What was fed stays as it was; keys and values of a block lie in
+   * the drafter's pages until a context takes their places. Read like a pass.
+   */
+  draft(plan: Plan): PassHandle;
   /** Copies a slot's state, history and the KV rows [0, rows) in `pages` out. */
   save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot>;
   /** Writes a snapshot into an open slot and its pages. It must not change before the next `read` or `save`. */
@@ -57,12 +73,20 @@ export interface BackendOptions {
   readonly memoryBytesMax?: number;
   /** Hidden states that each pass returns (`forwardSteps`). */
   readonly taps: readonly number[];
+  /** Without one, `extend` and `draft` are refused. */
+  readonly drafter?: DrafterOptions | null;
   /**
    * For comparisons, on backends that can: how the scan advances a state. "copy" writes another slot's and
    * copies it home, as a scan must that can't run in place. The bits are the same.
    */
   readonly gdnPath?: "inPlace" | "copy";
   readonly onProgress?: (done: number, total: number) => void;
+}
+
+export interface DrafterOptions {
+  readonly weights: DrafterWeights;
+  /** How many tokens, from id 0 on, it may propose; all unless said. */
+  readonly vocabulary?: number;
 }
 
 /** Matmul inputs: f32; f16 with f16 weights, by a GPU's matrix unit; or int8 a weight group. */
@@ -79,6 +103,7 @@ export interface BackendInfo {
   /** Where keys and values are kept rounded to f16; else f32. */
   readonly kv?: "f16";
   readonly shape: ModelShape;
+  readonly drafter: DrafterShape | null;
   readonly slots: number;
   readonly pages: number;
   readonly rowsMax: number;
@@ -102,6 +127,8 @@ export interface PassResult {
   readonly draws: readonly (Candidates | NonFiniteLogitsError)[];
   /** One [rows, hiddenSize] array for each tap asked for at `open`. */
   readonly taps: readonly Float32Array[];
+  /** Of a draft pass with a selector: [draws, rank], what each draw's candidates are scored with. */
+  readonly selector: Float32Array | null;
 }
 
 /** A slot's state at a position, as little-endian floats of the backend's own. */
@@ -114,6 +141,12 @@ export interface Snapshot {
   /** [full layer, row, kv head, head dim]: keys normed and rotated. */
   readonly keys: Float32Array;
   readonly values: Float32Array;
+  /**
+   * The drafter's, [layer, row, kv head, head dim], normed and rotated; right where the context was
+   * extended. Empty without a drafter.
+   */
+  readonly draftKeys: Float32Array;
+  readonly draftValues: Float32Array;
   /** [vocabSize]: the slot's latest row with `keepLogits`; null where there is none. */
   readonly logits: Float32Array | null;
 }

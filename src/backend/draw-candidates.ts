@@ -4,8 +4,8 @@ import { drawPosition, type Plan, segmentOf } from "../model/plan.ts";
 import { type Candidates, orderCandidates } from "./candidates.ts";
 
 /**
- * The candidates of every draw of a plan, from logits in this machine's memory. Rows that a slot is to
- * keep are copied into `kept`.
+ * The candidates of every draw of a plan, from logits in this machine's memory. Rows that a chain's slot
+ * is to keep are copied into `kept`; a window's wait for its keep.
  */
 export function drawCandidates(
   plan: Plan,
@@ -16,9 +16,20 @@ export function drawCandidates(
   for (const { nextSlot, window } of plan.segments) if (!window) kept.delete(nextSlot);
   return plan.draws.map((draw, index) => {
     const logits = logitsOf(index);
-    if (draw.keepLogits) kept.set(segmentOf(plan, draw.row).nextSlot, logits.slice());
+    const { window, nextSlot } = segmentOf(plan, draw.row);
+    if (draw.keepLogits && !window) kept.set(nextSlot, logits.slice());
     return orderedOrNot(logits, draw.candidates, drawPosition(plan, draw.row));
   });
+}
+
+/** The candidates of a draft's draws: a row of a block predicts the token of its own position. */
+export function draftCandidates(
+  plan: Plan,
+  logitsOf: (draw: number) => Float32Array,
+): (Candidates | NonFiniteLogitsError)[] {
+  return plan.draws.map(({ row, candidates }, index) =>
+    orderedOrNot(logitsOf(index), candidates, drawPosition(plan, row) - 1),
+  );
 }
 
 /** What a slot keeps after a restore: the snapshot's row, or none. */

@@ -53,5 +53,10 @@ export async function feed(
     const plan = planPass([segment(slot, at, ids.slice(at, at + chunk))]);
     await backend.read(backend.prefill(plan));
   }
-  return stateFingerprint(await backend.save(slotId(slot), pagesOf(slot), ids.length));
+  return await printOf(backend, slot, ids.length);
+}
+
+/** A slot's state, history, KV of the first `rows` positions and kept logits, as one word. */
+export async function printOf(backend: Backend, slot: number, rows: number): Promise<string> {
+  return stateFingerprint(await backend.save(slotId(slot), pagesOf(slot), rows));
 }

@@ -3,26 +3,55 @@ import type { SlotId } from "../ids.ts";
 import type { Plan, Segment } from "../model/plan.ts";
 import type { PassHandle } from "./backend.ts";
 
-/** A window whose first `rows` rows are to be committed. */
+/** A window of which a path is to be committed. */
 export interface KeptWindow {
   readonly slot: SlotId;
-  /** At least 1. */
-  readonly rows: number;
+  readonly segment: Segment;
+  /** Its rows, the root first; at least one. */
+  readonly path: readonly number[];
+  /** Which of the pass's draws has the logits that the slot keeps now: the path's last row's. */
+  readonly draw: number | null;
+}
+
+/** Whether a kept path is the window's first rows, so that its KV rows lie where they belong. */
+export const isPrefix = (path: readonly number[]): boolean =>
+  path.every((row, depth) => row === depth);
+
+/** The path of a window's first rows. */
+export const firstRows = (rows: number): number[] => Array.from({ length: rows }, (_, row) => row);
+
+interface OpenPass {
+  /** In the order of the plan. */
+  readonly windows: readonly Segment[];
+  /**
+   * By row of the pass, the windows' draws that keep their logits, which stay where the pass left them
+   * until the next one.
+   */
+  readonly draws: ReadonlyMap<number, number>;
 }
 
 /** The windows that wait for their `keep`: at most one a slot. */
 export class OpenWindows {
-  /** By pass, its windows in the order of the plan. */
-  readonly #passes = new Map<PassHandle, readonly Segment[]>();
+  readonly #passes = new Map<PassHandle, OpenPass>();
   /** By slot, the pass whose window is open there. */
   readonly #slots = new Map<SlotId, PassHandle>();
 
-  /** Notes a validated plan's windows. @throws InvariantError where it uses a slot with an open one */
+  /**
+   * Notes a validated plan's windows.
+   * @throws InvariantError where it uses a slot with an open one, or while one keeps its logits
+   */
   begin(handle: PassHandle, plan: Plan): void {
     for (const { stateSlot, nextSlot } of plan.segments) this.refuse(stateSlot, nextSlot);
+    for (const [pass, { draws }] of this.#passes) {
+      invariant(draws.size === 0, `a pass before the keep of pass ${pass}, which keeps logits`);
+    }
     const windows = plan.segments.filter((segment) => segment.window);
     if (windows.length === 0) return;
-    this.#passes.set(handle, windows);
+    const draws = new Map<number, number>();
+    plan.draws.forEach(({ row, keepLogits }, index) => {
+      if (keepLogits && windows.some((window) => holds(window, row))) draws.set(row, index);
+    });
+    this.#passes.set(handle, { windows, draws });
     for (const { stateSlot } of windows) this.#slots.set(stateSlot, handle);
   }
 
@@ -33,13 +62,16 @@ export class OpenWindows {
   }
 
   /** Closes a pass's windows; returns those of which a row is committed and that were not dropped. */
-  close(handle: PassHandle, rows: readonly number[]): KeptWindow[] {
-    const windows = this.#passes.get(handle);
-    invariant(windows !== undefined, `pass ${handle} has no open window`);
-    invariant(rows.length === windows.length, `${rows.length} keeps of ${windows.length} windows`);
-    rows.forEach((count, index) => {
-      const inside = Number.isInteger(count) && count >= 0 && count <= windows[index]!.rows;
-      invariant(inside, `a keep of ${count} of ${windows[index]!.rows} rows`);
+  close(handle: PassHandle, paths: readonly (readonly number[])[]): KeptWindow[] {
+    const pass = this.#passes.get(handle);
+    invariant(pass !== undefined, `pass ${handle} has no open window`);
+    const { windows, draws } = pass;
+    invariant(
+      paths.length === windows.length,
+      `${paths.length} keeps of ${windows.length} windows`,
+    );
+    paths.forEach((path, index) => {
+      checkPath(windows[index]!, path);
     });
     this.#passes.delete(handle);
     const open = windows.map(({ stateSlot }) => this.#slots.get(stateSlot) === handle);
@@ -47,8 +79,12 @@ export class OpenWindows {
       this.#slots.delete(stateSlot);
     }
     return windows
-      .map(({ stateSlot }, index) => ({ slot: stateSlot, rows: open[index] ? rows[index]! : 0 }))
-      .filter((window) => window.rows > 0);
+      .map((segment, index) => {
+        const path = paths[index]!;
+        const draw = draws.get(segment.firstRow + (path.at(-1) ?? 0)) ?? null;
+        return { slot: segment.stateSlot, segment, path, draw };
+      })
+      .filter(({ path }, index) => open[index] && path.length > 0);
   }
 
   /** Forgets a slot's window: the slot begins anew, or is given back. */
@@ -57,9 +93,21 @@ export class OpenWindows {
     if (handle === undefined) return;
     this.#slots.delete(slot);
     // With its last window a pass needs no keep, and most callers give none.
-    const windows = this.#passes.get(handle)!;
+    const { windows } = this.#passes.get(handle)!;
     if (windows.every(({ stateSlot }) => this.#slots.get(stateSlot) !== handle)) {
       this.#passes.delete(handle);
     }
   }
+}
+
+const holds = ({ firstRow, rows }: Segment, row: number): boolean =>
+  row >= firstRow && row < firstRow + rows;
+
+/** @throws InvariantError unless each row of the path is the parent of the next, from the root on */
+function checkPath({ rows, parents }: Segment, path: readonly number[]): void {
+  path.forEach((row, depth) => {
+    const parent = parents && row >= 0 && row < rows ? parents[row] : row - 1;
+    const follows = parent === (depth === 0 ? -1 : path[depth - 1]) && row < rows;
+    invariant(follows, `a keep of rows ${path.join(", ")} of a window of ${rows}`);
+  });
 }

@@ -1,6 +1,7 @@
 import { CheckpointError } from "../errors.ts";
 import { shown } from "../json.ts";
-import { type CheckpointConfig, configFile, readConfig } from "./config.ts";
+import { type CheckpointConfig, readConfig } from "./config.ts";
+import { configFile } from "./config-file.ts";
 import { bareName } from "./names.ts";
 import type { Folder } from "./source.ts";
 import { openTensors, type StoredTensor, type TensorFiles } from "./tensors.ts";

@@ -11,6 +11,9 @@ export interface ConfigFields {
   readonly fields: ReadonlyMap<string, unknown>;
 }
 
+/** Objects of which the first to have a field decides it. */
+export type Levels = readonly (ConfigFields | null)[];
+
 /** Larger sizes than any model has; products of two stay exact. */
 const sizeMax = 2 ** 26;
 
@@ -34,11 +37,7 @@ export function objectField(config: ConfigFields, name: string): ConfigFields | 
  *
  * @throws CheckpointError naming file, field and value when it has another type
  */
-export function optionalField<T>(
-  levels: readonly (ConfigFields | null)[],
-  name: string,
-  type: z.ZodType<T>,
-): T | undefined {
+export function optionalField<T>(levels: Levels, name: string, type: z.ZodType<T>): T | undefined {
   const level = levels.find((candidate) => isSet(candidate?.fields.get(name)));
   if (level === undefined || level === null) return undefined;
   const value = level.fields.get(name);
@@ -48,15 +47,34 @@ export function optionalField<T>(
 }
 
 /** The same, where absence is an error too. */
-export function requiredField<T>(
-  levels: readonly (ConfigFields | null)[],
-  name: string,
-  type: z.ZodType<T>,
-): T {
+export function requiredField<T>(levels: Levels, name: string, type: z.ZodType<T>): T {
   const value = optionalField(levels, name, type);
   if (value !== undefined) return value;
   const first = levels.find((level) => level !== null);
   throw new CheckpointError(first?.file ?? "config.json", `${first?.at ?? ""}${name} is missing`);
+}
+
+/** The object that decides a field, for error messages. */
+export function holder(levels: Levels, name: string): ConfigFields {
+  const present = levels.filter((level) => level !== null);
+  return present.find((level) => isSet(level.fields.get(name))) ?? present[0]!;
+}
+
+/** @throws CheckpointError unless one size is a multiple of another */
+export function checkMultiple(levels: Levels, name: string, divisorName: string): void {
+  const value = requiredField(levels, name, size);
+  const divisor = requiredField(levels, divisorName, size);
+  if (value % divisor === 0) return;
+  fail(holder(levels, name), name, `must be a multiple of ${divisorName} (${divisor})`, value);
+}
+
+/** @throws CheckpointError for another activation than SiLU, and for attention with biases */
+export function checkPlainLayers(levels: Levels): void {
+  const act = optionalField(levels, "hidden_act", text) ?? "silu";
+  if (act !== "silu") fail(holder(levels, "hidden_act"), "hidden_act", "must be silu", act);
+  if (optionalField(levels, "attention_bias", flag) === true) {
+    fail(holder(levels, "attention_bias"), "attention_bias", "must be false", true);
+  }
 }
 
 export function fail(config: ConfigFields, name: string, detail: string, value: unknown): never {

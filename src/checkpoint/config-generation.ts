@@ -7,6 +7,7 @@ export interface GenerationDefaults {
   readonly topP: number | null;
   readonly topK: number | null;
   readonly minP: number | null;
+  readonly repetitionPenalty: number | null;
 }
 
 const eosType = z.union([z.int().min(0), z.array(z.int().min(0))]);
@@ -37,11 +38,12 @@ function numberThat(rule: string, holds: (value: number) => boolean): z.ZodType<
   return z.number({ error: rule }).refine(holds, { error: rule });
 }
 
-/** The ranges that requests have too (`sampling/params.ts`), or every reply would fail. */
+/** The ranges that requests have too (`sampling/*.ts`), or every reply would fail. */
 const temperature = numberThat("must be at least 0", (value) => value >= 0);
 const topP = numberThat("must be over 0 and at most 1", (value) => value > 0 && value <= 1);
 const topK = z.int({ error: "must be a whole number" });
 const minP = numberThat("must be between 0 and 1", (value) => value >= 0 && value <= 1);
+const repetitionPenalty = numberThat("must be over 0", (value) => value > 0);
 
 /** The sampling fields of generation_config.json; `do_sample: false` takes the likeliest token. */
 export function readGenerationDefaults(generation: ConfigFields | null): GenerationDefaults {
@@ -53,5 +55,6 @@ export function readGenerationDefaults(generation: ConfigFields | null): Generat
     topP: optionalField(from, "top_p", topP) ?? null,
     topK: optionalField(from, "top_k", topK) ?? null,
     minP: optionalField(from, "min_p", minP) ?? null,
+    repetitionPenalty: optionalField(from, "repetition_penalty", repetitionPenalty) ?? null,
   };
 }

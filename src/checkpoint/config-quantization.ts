@@ -24,11 +24,13 @@ export interface QuantizationConfig extends QuantizationFormat {
 /**
  * Reads MLX affine quantisation; null for a checkpoint of floats.
  *
+ * @param pathOf a module's path in our own words; null for what is no part of the model
  * @throws CheckpointError naming a method or mode that is not read
  */
 export function readQuantization(
   textConfig: ConfigFields | null,
   config: ConfigFields,
+  pathOf: (name: string) => string | null = bareName,
 ): QuantizationConfig | null {
   const found = [config, textConfig].flatMap((level) =>
     level === null
@@ -50,13 +52,16 @@ export function readQuantization(
   const [quantization] = objects;
   if (quantization === undefined) return null;
   checkMode(quantization);
-  return { ...readFormat([quantization]), overrides: readOverrides(quantization) };
+  return { ...readFormat([quantization]), overrides: readOverrides(quantization, pathOf) };
 }
 
-function readOverrides(quantization: ConfigFields): ReadonlyMap<string, QuantizationFormat> {
+function readOverrides(
+  quantization: ConfigFields,
+  pathOf: (name: string) => string | null,
+): ReadonlyMap<string, QuantizationFormat> {
   const overrides = new Map<string, QuantizationFormat>();
   for (const [key, value] of quantization.fields) {
-    const path = bareName(key);
+    const path = pathOf(key);
     // `true` and `false` say whether a module is quantised, which its tensors say better.
     if (path === null || typeof value === "boolean") continue;
     const override = objectField(quantization, key);

@@ -2,8 +2,12 @@ import { z } from "zod";
 import type { LayerType, ModelShape } from "../model/shape.ts";
 import {
   type ConfigFields,
+  checkMultiple,
+  checkPlainLayers,
   fail,
   flag,
+  holder,
+  type Levels,
   objectField,
   optionalField,
   positive,
@@ -26,11 +30,7 @@ const plainRopeTypes: ReadonlySet<string> = new Set(["default", "mrope"]);
 export function readShape(textConfig: ConfigFields | null, config: ConfigFields): ModelShape {
   const levels = [textConfig, config];
   const sizeOf = (name: string) => requiredField(levels, name, size);
-  const act = optionalField(levels, "hidden_act", text) ?? "silu";
-  if (act !== "silu") fail(holder(levels, "hidden_act"), "hidden_act", "must be silu", act);
-  if (optionalField(levels, "attention_bias", flag) === true) {
-    fail(holder(levels, "attention_bias"), "attention_bias", "must be false", true);
-  }
+  checkPlainLayers(levels);
   const headDim = sizeOf("head_dim");
   const shape: ModelShape = {
     vocabSize: sizeOf("vocab_size"),
@@ -53,21 +53,6 @@ export function readShape(textConfig: ConfigFields | null, config: ConfigFields)
   checkMultiple(levels, "num_attention_heads", "num_key_value_heads");
   checkMultiple(levels, "linear_num_value_heads", "linear_num_key_heads");
   return shape;
-}
-
-type Levels = readonly (ConfigFields | null)[];
-
-/** The object that decides a field, for error messages. */
-function holder(levels: Levels, name: string): ConfigFields {
-  const present = levels.filter((level) => level !== null);
-  return present.find((level) => level.fields.has(name)) ?? present[0]!;
-}
-
-function checkMultiple(levels: Levels, name: string, divisorName: string): void {
-  const value = requiredField(levels, name, size);
-  const divisor = requiredField(levels, divisorName, size);
-  if (value % divisor === 0) return;
-  fail(holder(levels, name), name, `must be a multiple of ${divisorName} (${divisor})`, value);
 }
 
 function readLayerTypes(levels: Levels): readonly LayerType[] {

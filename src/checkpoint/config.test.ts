@@ -49,7 +49,13 @@ describe("readConfig", () => {
     const config = await read(wrapper, { eos_token_id: [94, 95], temperature: 0.7, top_k: 20 });
     expect(config.shape).toMatchObject({ hiddenSize: 64, tiedHead: true });
     expect(config.eosIds).toEqual([3, 4, 94, 95]);
-    expect(config.generation).toEqual({ temperature: 0.7, topK: 20, topP: null, minP: null });
+    expect(config.generation).toEqual({
+      temperature: 0.7,
+      topK: 20,
+      topP: null,
+      minP: null,
+      repetitionPenalty: null,
+    });
   });
 
   it("spaces full layers by full_attention_interval, 4 unless given", async () => {
@@ -130,6 +136,7 @@ describe("readConfig", () => {
     [{ top_p: 7 }, "top_p: must be over 0 and at most 1, found 7"],
     [{ top_k: 1.5 }, "top_k: must be a whole number, found 1.5"],
     [{ min_p: 1.1 }, "min_p: must be between 0 and 1, found 1.1"],
+    [{ repetition_penalty: 0 }, "repetition_penalty: must be over 0, found 0"],
     [{ do_sample: "no" }, "do_sample: "],
     [{ eos_token_id: 4096 }, "eos_token_id: must be below the vocab_size of 96, found 4096"],
     [{ do_sample: false, temperature: -1 }, "temperature: must be at least 0, found -1"],
@@ -140,9 +147,15 @@ describe("readConfig", () => {
   });
 
   it("takes recommended sampling as requests may say it, and do_sample: false as greedy", async () => {
-    const edges = { temperature: 0, top_p: 1, top_k: -1, min_p: 1, do_sample: true };
-    const { generation } = await read(tinyConfig(), edges);
-    expect(generation).toEqual({ temperature: 0, topP: 1, topK: -1, minP: 1 });
+    const edges = { temperature: 0, top_p: 1, top_k: -1, min_p: 1, repetition_penalty: 0.5 };
+    const { generation } = await read(tinyConfig(), { ...edges, do_sample: true });
+    expect(generation).toEqual({
+      temperature: 0,
+      topP: 1,
+      topK: -1,
+      minP: 1,
+      repetitionPenalty: 0.5,
+    });
     const greedy = await read(tinyConfig(), { do_sample: false, temperature: 0.7, top_p: 0.9 });
     expect(greedy.generation).toMatchObject({ temperature: 0, topP: 0.9 });
   });

@@ -1,6 +1,7 @@
 import { CheckpointError } from "../errors.ts";
 import type { ModelShape } from "../model/shape.ts";
 import { type ConfigFields, fail, objectField, requiredField, text } from "./config-fields.ts";
+import { configFile, readFields } from "./config-file.ts";
 import {
   type GenerationDefaults,
   readEosIds,
@@ -8,7 +9,7 @@ import {
 } from "./config-generation.ts";
 import { type QuantizationConfig, readQuantization } from "./config-quantization.ts";
 import { readShape } from "./config-shape.ts";
-import { parseJsonObject } from "./json.ts";
+import { drafterKindOf, drafterNames } from "./drafter-kind.ts";
 import type { Folder } from "./source.ts";
 
 export interface CheckpointConfig {
@@ -22,7 +23,6 @@ export interface CheckpointConfig {
   readonly quantization: QuantizationConfig | null;
 }
 
-export const configFile = "config.json";
 const generationFile = "generation_config.json";
 const modelTypes: ReadonlySet<string> = new Set(["qwen3_5", "qwen3_5_text"]);
 
@@ -33,6 +33,11 @@ const modelTypes: ReadonlySet<string> = new Set(["qwen3_5", "qwen3_5_text"]);
  */
 export async function readConfig(folder: Folder): Promise<CheckpointConfig> {
   const config = await readFields(folder, configFile);
+  const drafter = drafterKindOf(config);
+  if (drafter !== null) {
+    const detail = `is a ${drafterNames[drafter]} drafter, which is no model by itself.`;
+    throw new CheckpointError(folder.name, detail);
+  }
   const hasGeneration = await folder.has(generationFile);
   const generation = hasGeneration ? await readFields(folder, generationFile) : null;
   const textConfig = objectField(config, "text_config");
@@ -45,19 +50,6 @@ export async function readConfig(folder: Folder): Promise<CheckpointConfig> {
     generation: readGenerationDefaults(generation),
     quantization: readQuantization(textConfig, config),
   };
-}
-
-/** Whether config.json describes a DFlash2 drafter rather than a language model. */
-export async function isDrafterFolder(folder: Folder): Promise<boolean> {
-  const { fields } = await readFields(folder, configFile);
-  const architectures = fields.get("architectures");
-  return Array.isArray(architectures) && architectures.includes("DFlash2DraftModel");
-}
-
-async function readFields(folder: Folder, path: string): Promise<ConfigFields> {
-  const file = `${folder.name}/${path}`;
-  if (!(await folder.has(path))) throw new CheckpointError(folder.name, `has no ${path}`);
-  return { file, at: "", fields: parseJsonObject(file, await folder.text(path)) };
 }
 
 function readModelType(config: ConfigFields, textConfig: ConfigFields | null): string {

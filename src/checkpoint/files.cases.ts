@@ -85,3 +85,37 @@ export function tinyConfig(): Record<string, unknown> {
     eos_token_id: 95,
   };
 }
+
+/** The smallest config of a DFlash2 drafter, for a model of `tinyConfig`. */
+export function tinyDrafterConfig(): Record<string, unknown> {
+  return {
+    architectures: ["DFlash2DraftModel"],
+    model_type: "qwen3",
+    vocab_size: 96,
+    hidden_size: 64,
+    intermediate_size: 128,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    num_key_value_heads: 2,
+    head_dim: 32,
+    rms_norm_eps: 1e-6,
+    hidden_act: "silu",
+    rope_theta: 10000,
+    rope_scaling: null,
+    layer_types: ["sliding_attention", "full_attention"],
+    sliding_window: 24,
+    use_sliding_window: true,
+    is_causal: false,
+    num_target_layers: 2,
+    max_position_embeddings: 512,
+    dflash_config: {
+      mask_token_id: 95,
+      target_layer_ids: [0, 1],
+      block_size: 8,
+      conv_kernel_size: 2,
+      conv_group_size: 16,
+      selector_rank: 32,
+      selector_top_k: 4,
+    },
+  };
+}

@@ -15,5 +15,6 @@ export async function loadEngine(
   return await openEngine(model, {
     ...options,
     onProgress: (done, total) => progress.update(done, total),
+    onWarning: (message) => io.stderr.write(`warning: ${message}\n`),
   });
 }

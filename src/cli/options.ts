@@ -1,14 +1,16 @@
 import { Argument, type Command, Option } from "commander";
 import { InputError } from "../errors.ts";
-import { threadsMax } from "../limits.ts";
+import { threadsMax, windowRowsMax } from "../limits.ts";
 import {
   type Activations,
   type BackendName,
+  type DrafterBits,
+  drafterBits,
   embeddedModel,
   type KvType,
   type OpenOptions,
 } from "../node.ts";
-import { samplingValue, wholeNumber } from "./values.ts";
+import { oneOf, samplingValue, wholeNumber } from "./values.ts";
 
 /** How a model is computed. */
 export interface BackendFlags {
@@ -20,8 +22,17 @@ export interface BackendFlags {
 }
 
 /** The flags of every command that serves requests. */
-export interface ModelFlags extends BackendFlags {
+export interface ModelFlags extends BackendFlags, DraftFlags {
   readonly context?: number;
+}
+
+/** What drafts, which changes how fast replies come and no token of them. */
+export interface DraftFlags {
+  readonly drafts: boolean;
+  readonly drafter: string;
+  readonly drafterBits: DrafterBits;
+  readonly draftVocab?: number;
+  readonly draftTree: number;
 }
 
 /** How replies are drawn unless a request says. Absent: as the checkpoint recommends. */
@@ -44,17 +55,43 @@ export const jsonOption = (what: string): Option => new Option("--json", what);
 export const quietOption = (): Option =>
   new Option("-q, --quiet", "print results and errors, and nothing else");
 
-/** Adds the flags of `ModelFlags`. `--no-drafts` changes nothing yet, so none of them holds it. */
+/** Adds the flags of `ModelFlags`. */
 export function addModelOptions(command: Command): Command {
-  return addBackendOptions(command)
+  return addDraftOptions(addBackendOptions(command)).addOption(
+    new Option(
+      "--context <tokens>",
+      "prompt and reply together (default: as the model supports, 32768 at most)",
+    ).argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+  );
+}
+
+/** Adds the flags of `DraftFlags`. */
+export function addDraftOptions(command: Command): Command {
+  return command
     .addOption(
-      new Option(
-        "--context <tokens>",
-        "prompt and reply together (default: as the model supports, 32768 at most)",
-      ).argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+      new Option("--no-drafts", "decode serially, a token a pass: the same replies, slower"),
     )
     .addOption(
-      new Option("--no-drafts", "decode serially (nothing is drafted in this version anyway)"),
+      new Option(
+        "--drafter <model>",
+        "a drafter's folder; auto looks beside the model's; none copies from the text alone",
+      ).default("auto"),
+    )
+    .addOption(
+      new Option("--drafter-bits <n>", "quantise the drafter at load: 4 or 8; 0 leaves it as it is")
+        .argParser(oneOf(drafterBits))
+        .default(4),
+    )
+    .addOption(
+      new Option(
+        "--draft-vocab <n>",
+        "let the drafter propose the first n token ids alone (default: all)",
+      ).argParser(wholeNumber(16, Number.MAX_SAFE_INTEGER)),
+    )
+    .addOption(
+      new Option("--draft-tree <n>", "verify trees of up to n drafted tokens, 1 to 15, or off")
+        .argParser((text) => (text === "off" ? 0 : wholeNumber(1, windowRowsMax - 1)(text)))
+        .default(0, "off"),
     );
 }
 
@@ -131,7 +168,7 @@ export function addReplyOptions(command: Command): Command {
  * What the flags ask of an engine.
  * @throws InputError for a choice that this version, or the chosen backend, doesn't have
  */
-export function openOptions(flags: ModelFlags & ReplyFlags): OpenOptions {
+export function openOptions(flags: BackendFlags & Partial<ModelFlags> & ReplyFlags): OpenOptions {
   const { backend, activations } = flags;
   const cpuFlags = flags.threads !== undefined || activations === "int8";
   if ((backend === "reference" || backend === "webgpu") && cpuFlags) {
@@ -153,8 +190,21 @@ export function openOptions(flags: ModelFlags & ReplyFlags): OpenOptions {
     ...(flags.adapter !== undefined && { adapter: flags.adapter }),
     ...(flags.kv !== undefined && { kv: flags.kv }),
     ...(flags.context !== undefined && { contextTokens: flags.context }),
+    ...draftsOf(flags),
     thinking: flags.thinking ?? null,
     sampling: samplingOf(flags),
+  };
+}
+
+/** Commands that serve no requests have no such flags. */
+function draftsOf(flags: Partial<DraftFlags>): Partial<OpenOptions> {
+  const { drafts, drafter, drafterBits: bits, draftVocab, draftTree } = flags;
+  return {
+    ...(drafts !== undefined && { drafts }),
+    ...(drafter !== undefined && { drafter }),
+    ...(bits !== undefined && { drafterBits: bits }),
+    ...(draftVocab !== undefined && { draftVocabulary: draftVocab }),
+    ...(draftTree !== undefined && { draftTree }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import { InputError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
-import { resolveSampling, type SamplingFields } from "../sampling/params.ts";
+import { plainSampling, resolveSampling, type SamplingFields } from "../sampling/params.ts";
 import { StopMatcher } from "../text/stop-strings.ts";
 
 /*
@@ -35,13 +35,11 @@ export function oneOf<T extends number>(allowed: readonly T[]): (text: string) =
 }
 
 /** A sampling value, within the range that requests have too. */
-export function samplingValue(field: Exclude<keyof SamplingFields, "seed">) {
+export function samplingValue(field: Exclude<keyof SamplingFields, "seed" | "logit_bias">) {
   return (text: string): number => {
     const value = Number(text);
     if (!decimalPattern.test(text) || !Number.isFinite(value)) refuse("a finite number");
-    explained(() =>
-      resolveSampling({ [field]: value }, { temperature: 1, topK: 0, topP: 1, minP: 0 }),
-    );
+    explained(() => resolveSampling({ [field]: value }, plainSampling));
     return value;
   };
 }

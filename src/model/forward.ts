@@ -1,3 +1,4 @@
+import { type DrafterShape, drafterSizes } from "./drafter-shape.ts";
 import { derivedSizes, type ModelShape } from "./shape.ts";
 
 /**
@@ -24,15 +25,40 @@ export type RowBuffer =
   | "gate" // MLP
   | "up"
   | "normedDraw" // the next two exist only for the rows that draw
-  | "logits";
+  | "logits"
+  | DraftBuffer;
+
+/** Row buffers of the drafter's own; it uses hidden, normed, normedDraw and logits too. */
+export type DraftBuffer =
+  | "features" // of a row of context: the hidden states behind the feature layers, side by side
+  | "fused" // their projection
+  | "context" // its RMSNorm, which every layer's keys and values come from
+  | "contextKeys" // of all layers, side by side
+  | "contextValues"
+  | "draftKernel" // DFlash2: the dynamic kernels of a sublayer
+  | "draftMixed" // DFlash2: normed, convolved
+  | "draftQuery"
+  | "draftKey"
+  | "draftValue"
+  | "draftRotated" // normed and rotated queries
+  | "draftAttended"
+  | "draftOut" // DFlash2: output of a sublayer before its convolution
+  | "draftGate"
+  | "draftUp"
+  | "selector"; // DFlash2: what candidates are scored with; for the rows that draw
 
 /** A projection: out (+)= W · in. */
 export interface Projection {
   readonly matrix: string;
   readonly out: RowBuffer;
   readonly accumulate: boolean;
+  /** The first float of the out row that it fills; 0 unless said. */
+  readonly outAt?: number;
+  /** How many of the matrix's rows are computed, from the first; all unless said. */
+  readonly rows?: number;
 }
 
+/** A step of the target's pass, of a pass that extends the drafter's context, or of a draft pass. */
 export type Step =
   | { readonly op: "embed"; readonly matrix: string; readonly out: RowBuffer }
   | { readonly op: "tap"; readonly input: RowBuffer; readonly tap: number }
@@ -59,11 +85,73 @@ export type Step =
   | { readonly op: "rope"; readonly module: string; readonly fullLayer: number }
   /** query, queryGate, KV pages → attended. */
   | { readonly op: "attend"; readonly fullLayer: number }
-  /** gate, up → gate. */
-  | { readonly op: "swiglu" };
+  /** silu(gate) ⊙ up → gate. */
+  | { readonly op: "swiglu"; readonly gate: RowBuffer; readonly up: RowBuffer }
+  | DraftStep;
 
-/** Floats of each row buffer. */
-export function bufferWidths(shape: ModelShape): Readonly<Record<RowBuffer, number>> {
+export type DraftStep =
+  /** Keeps hidden as feature `index` of the row's place, in the slot's features. */
+  | { readonly op: "feature"; readonly index: number }
+  /** The slot's features of each row's place → features. */
+  | { readonly op: "gather" }
+  /**
+   * out[i, c] (+)= (base[side, 0, c] + Δ[i, side, 0, γ])·x[i, c] + (base[side, 1, c] + Δ[i, side, 1, γ])·x[i − 1, c],
+   * with Δ of draftKernel, γ = ⌊c / group⌋, and zero before a segment's first row.
+   */
+  | {
+      readonly op: "dynamicConv";
+      readonly base: string;
+      readonly side: 0 | 1;
+      readonly input: RowBuffer;
+      readonly out: RowBuffer;
+      readonly accumulate: boolean;
+    }
+  /** contextKeys, contextValues → normed and rotated, the drafter's KV pages of every layer. */
+  | { readonly op: "contextRope" }
+  /** draftQuery, draftKey, draftValue → draftRotated, and the drafter's KV pages of `draftLayer`. */
+  | { readonly op: "draftRope"; readonly module: string; readonly draftLayer: number }
+  /** draftRotated, the drafter's KV pages → draftAttended. */
+  | { readonly op: "draftAttend"; readonly draftLayer: number };
+
+/** The buffers that only rows that draw have. */
+export const isDrawBuffer = (name: RowBuffer): boolean =>
+  name === "normedDraw" || name === "logits" || name === "selector";
+
+/** Floats of each row buffer that a model, and its drafter where there is one, needs. */
+export function bufferWidths(
+  shape: ModelShape,
+  drafter: DrafterShape | null,
+): ReadonlyMap<RowBuffer, number> {
+  const widths = { ...targetWidths(shape), ...(drafter && draftWidths(drafter)) };
+  const entries = Object.entries(widths) as [RowBuffer, number][];
+  return new Map(entries.filter(([, width]) => width > 0));
+}
+
+function draftWidths(shape: DrafterShape): Record<DraftBuffer, number> {
+  const { attentionDim, kvDim, featureDim, kernelDim } = drafterSizes(shape);
+  const { hiddenSize, intermediateSize, layers, convolution, selector } = shape;
+  const convolved = convolution ? hiddenSize : 0;
+  return {
+    features: featureDim,
+    fused: hiddenSize,
+    context: hiddenSize,
+    contextKeys: layers.length * kvDim,
+    contextValues: layers.length * kvDim,
+    draftKernel: kernelDim,
+    draftMixed: convolved,
+    draftQuery: attentionDim,
+    draftKey: kvDim,
+    draftValue: kvDim,
+    draftRotated: attentionDim,
+    draftAttended: attentionDim,
+    draftOut: convolved,
+    draftGate: intermediateSize,
+    draftUp: intermediateSize,
+    selector: selector?.rank ?? 0,
+  };
+}
+
+function targetWidths(shape: ModelShape): Record<Exclude<RowBuffer, DraftBuffer>, number> {
   const sizes = derivedSizes(shape);
   return {
     hidden: shape.hiddenSize,
@@ -90,12 +178,19 @@ export function bufferWidths(shape: ModelShape): Readonly<Record<RowBuffer, numb
 
 /**
  * The steps of a pass. `taps` lists hidden states to keep aside: tap i is the residual stream after
- * i layers (0 is the embedding).
+ * i layers (0 is the embedding). `featureLayers` are a drafter's.
  */
-export function forwardSteps(shape: ModelShape, taps: readonly number[]): Step[] {
+export function forwardSteps(
+  shape: ModelShape,
+  taps: readonly number[],
+  featureLayers: readonly number[] = [],
+): Step[] {
   const steps: Step[] = [{ op: "embed", matrix: "embed_tokens", out: "hidden" }];
   const tapAfter = (layers: number) => {
     if (taps.includes(layers)) steps.push({ op: "tap", input: "hidden", tap: layers });
+    featureLayers.forEach((layer, index) => {
+      if (layer + 1 === layers) steps.push({ op: "feature", index });
+    });
   };
   tapAfter(0);
   let linearLayer = 0;
@@ -166,12 +261,12 @@ function mlp(layer: string): Step[] {
       [`${layer}.mlp.gate_proj`, "gate"],
       [`${layer}.mlp.up_proj`, "up"],
     ]),
-    { op: "swiglu" },
+    { op: "swiglu", gate: "gate", up: "up" },
     addProjection("gate", `${layer}.mlp.down_proj`),
   ];
 }
 
-function norm(
+export function norm(
   input: RowBuffer,
   weight: string,
   out: RowBuffer,
@@ -180,7 +275,7 @@ function norm(
   return { op: "norm", input, weight, out, rows };
 }
 
-function project(
+export function project(
   input: RowBuffer,
   outputs: readonly (readonly [matrix: string, out: RowBuffer])[],
   rows: "all" | "draws" = "all",
@@ -189,7 +284,7 @@ function project(
   return { op: "project", input, projections, rows };
 }
 
-function addProjection(input: RowBuffer, matrix: string): Step {
+export function addProjection(input: RowBuffer, matrix: string): Step {
   return {
     op: "project",
     input,

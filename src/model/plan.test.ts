@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 import { pageId, slotId } from "../ids.ts";
-import { type Plan, planPass, type SegmentRequest, validatePlan } from "./plan.ts";
+import {
+  depthsOf,
+  drawPosition,
+  type Plan,
+  pathOf,
+  planPass,
+  type SegmentRequest,
+  validatePlan,
+} from "./plan.ts";
 
 const limits = { rowsMax: 128, drawsMax: 8, slots: 4, pages: 16, vocabSize: 100 };
 
@@ -26,6 +34,8 @@ function withSegment(changes: Partial<Plan["segments"][number]>): Plan {
   return { ...plan, segments: [{ ...first!, ...changes }, ...rest] };
 }
 
+const withTree = (parents: readonly number[]): Plan => withSegment({ window: true, parents });
+
 test("lays rows side by side, names only the pages that hold them, draws last rows", () => {
   const plan = valid();
   validatePlan(plan, limits);
@@ -47,6 +57,48 @@ test("accepts windows beside chains, at most 16 rows of them", () => {
   const plan = planPass([request(1), window]);
   validatePlan(plan, limits);
   expect(plan.segments.map((segment) => segment.window)).toEqual([false, true]);
+});
+
+test("a tree's rows have their parents' positions and one more", () => {
+  const parents = [-1, 0, 0, 2, 1, 3];
+  const ids = [1, 2, 3, 4, 5, 6];
+  const window = { start: 60, ids, window: true, parents, draw: "all" } as const;
+  const plan = planPass([request(1), request(0, window)]);
+  validatePlan(plan, limits);
+  const tree = plan.segments[1]!;
+  expect(tree.parents).toEqual(parents);
+  expect(tree.pages).toEqual([0, 1]);
+  expect(depthsOf(tree)).toEqual([0, 1, 1, 2, 2, 3]);
+  expect(ids.map((_, row) => pathOf(tree, row))).toEqual([
+    [0],
+    [0, 1],
+    [0, 2],
+    [0, 2, 3],
+    [0, 1, 4],
+    [0, 2, 3, 5],
+  ]);
+  expect(plan.draws.map(({ row }) => drawPosition(plan, row))).toEqual([
+    65, 61, 62, 62, 63, 63, 64,
+  ]);
+  const [chain] = plan.segments;
+  expect(depthsOf(chain!)).toEqual([0, 1, 2]);
+  expect(pathOf(chain!, 2)).toEqual([0, 1, 2]);
+});
+
+test("a chain's last row keeps its logits, and each of a window's", () => {
+  const keeps = (changes: Partial<SegmentRequest>) =>
+    planPass([request(0, { draw: "all", keepLogits: true, ...changes })]).draws.map(
+      ({ keepLogits }) => keepLogits,
+    );
+  expect(keeps({})).toEqual([false, false, true]);
+  expect(keeps({ window: true })).toEqual([true, true, true]);
+  expect(keeps({ window: true, keepLogits: false })).toEqual([false, false, false]);
+});
+
+test("a block draws all its rows but the first", () => {
+  const plan = planPass([request(0, { draw: "block" }), request(1, { draw: "block" })]);
+  validatePlan(plan, limits);
+  expect(plan.draws.map(({ row }) => row)).toEqual([1, 2, 4, 5]);
 });
 
 const refused: readonly (readonly [string, Plan, RegExp])[] = [
@@ -74,11 +126,13 @@ const refused: readonly (readonly [string, Plan, RegExp])[] = [
     /window of 17 rows/,
   ],
   ["a window that moves", withSegment({ window: true, nextSlot: slotId(3) }), /moves slot 0 to 3/],
-  [
-    "a window's row that keeps its logits",
-    planPass([request(0, { window: true, keepLogits: true })]),
-    /window's row 2 that keeps its logits/,
-  ],
+  ["a chain that is a tree", withSegment({ parents: [-1, 0, 0] }), /a chain with parents/],
+  ["a row without a parent", withTree([-1, 0]), /2 parents of 3 rows/],
+  ["a parent after its child", withTree([-1, 2, 0]), /row 1 of a window with parent 2/],
+  ["a row that is its own parent", withTree([-1, 1, 0]), /row 1 of a window with parent 1/],
+  ["a second root", withTree([-1, 0, -1]), /row 2 of a window with parent -1/],
+  ["a root with a parent", withTree([0, 0, 1]), /row 0 of a window with parent 0/],
+  ["half a parent", withTree([-1, 0, 0.5]), /row 2 of a window with parent 0.5/],
   ["a slot written twice", withSegment({ nextSlot: slotId(1) }), /slot 1 is written twice/],
   [
     "a slot written and read by another",

@@ -12,28 +12,31 @@ export interface Segment {
   readonly stateSlot: SlotId;
   /** The slot that receives the state after the last row. Equal slots: the scan runs in place. */
   readonly nextSlot: SlotId;
-  /** KV pages of positions [0, start + rows), 64 a page. */
+  /** KV pages of places [0, start + rows), 64 a page: row i of the segment lies at place start + i. */
   readonly pages: readonly PageId[];
   /**
    * False: a chain, whose every row is committed. True: the rows are scanned without storing state or
-   * conv history, and `Backend.keep` commits the first of them. KV rows are written either way; those
-   * that are not kept are overwritten by the rows that take their positions.
+   * conv history, and `Backend.keep` commits a path of them. KV rows are written either way; those
+   * that are not kept are overwritten by the rows that take their places.
    */
   readonly window: boolean;
+  /**
+   * Of a window that is a tree: each row's parent among the segment's rows, −1 for the first, which is
+   * the root. Parents come before their children. Null: each row's parent is the row before it. A row
+   * sees what came before the window and its own ancestors; its position is `start` plus its depth.
+   */
+  readonly parents: readonly number[] | null;
 }
 
 /** A row whose logits are wanted, as its `candidates` best (1: greedy; 0: the whole row). */
 export interface Draw {
   readonly row: number;
   readonly candidates: number;
-  /** The segment's slot keeps the row's logits, for `save`. */
+  /** The segment's slot keeps the row's logits, for `save`; a window's, those of its last kept row. */
   readonly keepLogits: boolean;
 }
 
-/**
- * The validated description of one pass: every row's parent is the row before it in its segment.
- * Chains and windows may share a pass.
- */
+/** The validated description of one pass. Chains and windows may share it. */
 export interface Plan {
   /** [rows]. */
   readonly ids: readonly TokenId[];
@@ -57,11 +60,29 @@ export interface SegmentRequest {
   readonly stateSlot: SlotId;
   readonly nextSlot: SlotId;
   readonly pages: readonly PageId[];
-  /** Which rows draw, and how many candidates each. */
-  readonly draw: "none" | "last" | "all";
+  /** Which rows draw, and how many candidates each; of a block all but the first. */
+  readonly draw: "none" | "last" | "all" | "block";
   readonly candidates: number;
   readonly keepLogits?: boolean;
   readonly window?: boolean;
+  readonly parents?: readonly number[] | null;
+}
+
+/** A row's ancestors and itself among its segment's rows, the root first. */
+export function pathOf({ parents }: Pick<Segment, "parents">, local: number): number[] {
+  if (!parents) return Array.from({ length: local + 1 }, (_, row) => row);
+  const path: number[] = [];
+  for (let row = local; row >= 0; row = parents[row]!) path.unshift(row);
+  return path;
+}
+
+/** How many ancestors each row of a segment has within it. */
+export function depthsOf({ parents, rows }: Pick<Segment, "parents" | "rows">): number[] {
+  const depths: number[] = [];
+  for (let row = 0; row < rows; row++) {
+    depths.push(parents && row > 0 ? depths[parents[row]!]! + 1 : row);
+  }
+  return depths;
 }
 
 /** The segment that holds a row of the pass. */
@@ -72,7 +93,7 @@ export function segmentOf(plan: Plan, row: number): Segment {
 /** The position that a row's drawn token will have: one past the row's own. */
 export function drawPosition(plan: Plan, row: number): Position {
   const segment = segmentOf(plan, row);
-  return segment.start + row - segment.firstRow + 1;
+  return segment.start + depthsOf(segment)[row - segment.firstRow]! + 1;
 }
 
 /** Lays the requests' rows side by side, in order. */
@@ -83,12 +104,12 @@ export function planPass(requests: readonly SegmentRequest[]): Plan {
   for (const request of requests) {
     const firstRow = ids.length;
     const rows = request.ids.length;
-    const { start, stateSlot, nextSlot, window = false } = request;
+    const { start, stateSlot, nextSlot, window = false, parents = null } = request;
     const pages = request.pages.slice(0, Math.ceil((start + rows) / pageRows));
-    segments.push({ firstRow, rows, start, stateSlot, nextSlot, pages, window });
-    const firstDraw = { none: rows, last: rows - 1, all: 0 }[request.draw];
+    segments.push({ firstRow, rows, start, stateSlot, nextSlot, pages, window, parents });
+    const firstDraw = { none: rows, last: rows - 1, all: 0, block: 1 }[request.draw];
     for (let row = firstDraw; row < rows; row++) {
-      const keepLogits = (request.keepLogits ?? false) && row === rows - 1;
+      const keepLogits = (request.keepLogits ?? false) && (window || row === rows - 1);
       draws.push({ row: firstRow + row, candidates: request.candidates, keepLogits });
     }
     ids.push(...request.ids);
@@ -132,12 +153,23 @@ function validateSegment(segment: Segment, limits: PlanLimits): void {
     invariant(rows <= windowRowsMax, `a window of ${rows} rows (at most ${windowRowsMax})`);
     invariant(stateSlot === nextSlot, `a window that moves slot ${stateSlot} to ${nextSlot}`);
   }
+  validateParents(segment);
   const pages = Math.ceil((segment.start + segment.rows) / pageRows);
   invariant(segment.pages.length === pages, `${segment.pages.length} pages where ${pages} hold`);
   invariant(new Set(segment.pages).size === pages, "a segment that names a page twice");
   for (const page of segment.pages) {
     invariant(page >= 0 && page < limits.pages, `page ${page} of ${limits.pages}`);
   }
+}
+
+function validateParents({ window, rows, parents }: Segment): void {
+  if (!parents) return;
+  invariant(window, "a chain with parents of its own");
+  invariant(parents.length === rows, `${parents.length} parents of ${rows} rows`);
+  parents.forEach((parent, row) => {
+    const inside = Number.isInteger(parent) && parent >= (row === 0 ? -1 : 0) && parent < row;
+    invariant(inside, `row ${row} of a window with parent ${parent}`);
+  });
 }
 
 /** The alias check of the states: a written slot is used by its own segment alone. */
@@ -164,7 +196,6 @@ function validatePages(segments: readonly Segment[]): void {
   });
 }
 
-/** No window keeps logits: which of its rows is the last is not known before `keep`. */
 function validateDraws(plan: Plan, limits: PlanLimits): void {
   invariant(plan.draws.length <= limits.drawsMax, `${plan.draws.length} draws in a pass`);
   let last = -1;
@@ -172,10 +203,6 @@ function validateDraws(plan: Plan, limits: PlanLimits): void {
     invariant(draw.row > last && draw.row < plan.ids.length, `draw of row ${draw.row}`);
     const whole = Number.isInteger(draw.candidates) && draw.candidates >= 0;
     invariant(whole, `${draw.candidates} candidates`);
-    invariant(
-      !draw.keepLogits || !segmentOf(plan, draw.row).window,
-      `a window's row ${draw.row} that keeps its logits`,
-    );
     last = draw.row;
   }
 }

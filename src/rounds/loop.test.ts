@@ -4,11 +4,11 @@ import { FakeBackend } from "../backend/fake/fake.ts";
 import type { TokenId } from "../ids.ts";
 import { queueRequestsMax } from "../limits.ts";
 import { tinyShape } from "../model/tiny-shape.ts";
-import type { SamplingParams } from "../sampling/params.ts";
+import { plainSampling, type SamplingParams } from "../sampling/params.ts";
 import type { RoundOutcome, RoundRequest } from "./live-stream.ts";
 import { RoundLoop } from "./loop.ts";
 
-const greedy: SamplingParams = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1n };
+const greedy: SamplingParams = { ...plainSampling, temperature: 0, seed: 1n };
 
 function fake(changes: Partial<FakeOptions> = {}): FakeBackend {
   return new FakeBackend({
@@ -28,6 +28,7 @@ function request(changes: Partial<RoundRequest> = {}): RoundRequest {
     sampling: greedy,
     eosIds: new Set(),
     fingerprint: false,
+    draft: true,
     ...changes,
   };
 }
@@ -62,7 +63,7 @@ function start(
 /** A request alone, on a backend of its own. */
 async function solo(changes: Partial<RoundRequest> = {}, chunk = 128) {
   const backend = fake();
-  const run = start(new RoundLoop(backend, chunk), changes);
+  const run = start(new RoundLoop(backend, { chunkRows: chunk }), changes);
   const outcome = await run.outcome;
   expect(backend.openSlots.size).toBe(0);
   return { ids: run.ids, ...outcome };
@@ -77,7 +78,11 @@ test("ends at max tokens, at an eos id, and where the sink says so", async () =>
   expect(eos.ids).toEqual(whole.ids.slice(0, whole.ids.indexOf(whole.ids[4]!) + 1));
   const first = await solo({ eosIds: new Set([whole.ids[0]!]) });
   expect(first.ids).toEqual([whole.ids[0]]);
-  const stopped = start(new RoundLoop(fake(), 128), {}, (run) => run.ids.length === 3);
+  const stopped = start(
+    new RoundLoop(fake(), { chunkRows: 128 }),
+    {},
+    (run) => run.ids.length === 3,
+  );
   expect((await stopped.outcome).reason).toBe("stop");
   expect(stopped.ids).toEqual(whole.ids.slice(0, 3));
   const one = await solo({ maxTokens: 1 });
@@ -103,7 +108,7 @@ test("a stream's tokens don't depend on who else is served", async () => {
     fingerprint: true,
   }));
   const backend = fake({ slots: 4 });
-  const loop = new RoundLoop(backend, 32);
+  const loop = new RoundLoop(backend, { chunkRows: 32 });
   const runs = requests.map((changes) => start(loop, changes));
   for (const [index, run] of runs.entries()) {
     const { stateSha } = await run.outcome;
@@ -117,7 +122,7 @@ test("a stream's tokens don't depend on who else is served", async () => {
 
 test("a cancelled stream ends within a round, waiting, filling or decoding", async () => {
   const backend = fake();
-  const loop = new RoundLoop(backend, 4);
+  const loop = new RoundLoop(backend, { chunkRows: 4 });
   const promptIds = Array.from({ length: 60 }, (_, i) => i);
   const filling = start(loop, { promptIds });
   const waiting = start(loop);
@@ -145,7 +150,7 @@ test("a pass that fails ends its streams, and the next request is served", async
         if (number === pass) throw new Error("planted");
       },
     });
-    const loop = new RoundLoop(backend, 128);
+    const loop = new RoundLoop(backend, { chunkRows: 128 });
     const { reason, error, stateSha } = await start(loop, { fingerprint: true }).outcome;
     expect([reason, stateSha]).toEqual(["error", null]);
     expect(error!.message).toMatch(/planted/);
@@ -159,7 +164,7 @@ test("a pass that fails ends its streams, and the next request is served", async
 test("logits that aren't finite end their own stream alone", async () => {
   const alone = await solo({ promptIds: [9, 9] });
   const backend = fake({ slots: 2, logits: poisonAfter([8, 8, 8]) });
-  const loop = new RoundLoop(backend, 128);
+  const loop = new RoundLoop(backend, { chunkRows: 128 });
   const bad = start(loop, { promptIds: [8, 8, 8] });
   const good = start(loop, { promptIds: [9, 9] });
   const { reason, error } = await bad.outcome;
@@ -174,7 +179,7 @@ test("logits that aren't finite end their own stream alone", async () => {
 function poisonAfter(promptIds: readonly TokenId[]): NonNullable<FakeOptions["logits"]> {
   let target = -1;
   const probe = fake({ logits: (_, history) => (target = history) });
-  const loop = new RoundLoop(probe, 128);
+  const loop = new RoundLoop(probe, { chunkRows: 128 });
   start(loop, { promptIds, maxTokens: 1 });
   return (row, history) => {
     if (history === target) row[0] = Number.NaN;
@@ -183,7 +188,7 @@ function poisonAfter(promptIds: readonly TokenId[]): NonNullable<FakeOptions["lo
 
 test("a listener that throws ends its own stream, and the others never notice", async () => {
   const alone = await solo();
-  const loop = new RoundLoop(fake({ slots: 2 }), 128);
+  const loop = new RoundLoop(fake({ slots: 2 }), { chunkRows: 128 });
   const bad = start(loop, { promptIds: [8] }, () => {
     throw new Error("planted");
   });
@@ -203,7 +208,7 @@ test("a listener that throws ends its own stream, and the others never notice", 
 });
 
 test("the queue is bounded", async () => {
-  const loop = new RoundLoop(fake(), 128);
+  const loop = new RoundLoop(fake(), { chunkRows: 128 });
   const runs = Array.from({ length: 1 + queueRequestsMax }, () => start(loop));
   expect(() => start(loop)).toThrow(/already waiting/);
   await loop[Symbol.asyncDispose]();
@@ -214,7 +219,7 @@ test("the queue is bounded", async () => {
 
 test("a long prompt doesn't hold up a stream that decodes, nor a short prompt", async () => {
   const order: string[] = [];
-  const loop = new RoundLoop(fake({ slots: 3, pages: 60 }), 4);
+  const loop = new RoundLoop(fake({ slots: 3, pages: 60 }), { chunkRows: 4 });
   const log = (name: string) => () => {
     order.push(name);
     return false;

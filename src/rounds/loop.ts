@@ -1,5 +1,5 @@
-import type { Backend, BackendInfo, PassHandle } from "../backend/backend.ts";
-import type { Candidates } from "../backend/candidates.ts";
+import type { Backend, BackendInfo } from "../backend/backend.ts";
+import type { DraftingSource } from "../draft/drafting.ts";
 import {
   BackendError,
   type BackendLostError,
@@ -10,13 +10,20 @@ import {
 import { streamId } from "../ids.ts";
 import { queueRequestsMax, roundRowsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
-import { drawToken } from "../sampling/draw.ts";
-import { candidatesNeeded } from "../sampling/params.ts";
-import { stateFingerprint } from "../state/fingerprint.ts";
+import { contextFingerprint, stateFingerprint } from "../state/fingerprint.ts";
 import { PagePool, PageTable } from "../state/kv-pages.ts";
 import { SlotPool } from "../state/slots.ts";
+import { drawNext } from "./accept.ts";
+import { decodeRound } from "./decode-round.ts";
+import { extendContext, makeRoom } from "./drafter-context.ts";
 import { type BackendCondition, LiveBackend } from "./live-backend.ts";
-import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
+import {
+  LiveStream,
+  type RoundOutcome,
+  type RoundRequest,
+  type RoundSink,
+  type StreamEnd,
+} from "./live-stream.ts";
 import { schedule } from "./schedule.ts";
 
 /** Streams by what they do right now. */
@@ -25,15 +32,25 @@ export interface LoopCounts {
   readonly running: number;
 }
 
+export interface LoopOptions {
+  /** Rows of a prompt chunk; results don't depend on it. */
+  readonly chunkRows: number;
+  /** What proposes for streams; without it nothing is drafted. */
+  readonly drafting?: DraftingSource | null;
+  /** Opens a backend of the same sizes after a loss; null where that can't be. */
+  readonly openAgain?: (() => Promise<Backend>) | null;
+}
+
 /**
  * Serves all streams of one backend, a round at a time, for as long as there are any. A stream's
  * tokens depend on its own request alone: the schedule decides when rows are computed, never what
- * they hold. Where the backend is lost, the streams that it held end, those that wait go on waiting,
+ * they hold, and drafts decide in how few rounds. Where the backend is lost, the streams that it held end, those that wait go on waiting,
  * and it is opened again for them or for whoever comes next.
  */
 export class RoundLoop implements AsyncDisposable {
   readonly #live: LiveBackend;
   readonly #chunkRows: number;
+  readonly #drafting: DraftingSource | null;
   readonly #slots: SlotPool;
   readonly #pages: PagePool;
   readonly #streams: LiveStream[] = [];
@@ -41,20 +58,13 @@ export class RoundLoop implements AsyncDisposable {
   #nextId = 0;
   #closed = false;
 
-  /**
-   * @param backend the loop's own from now on
-   * @param chunkRows rows of a prompt chunk; results don't depend on it
-   * @param openAgain opens a backend of the same sizes after a loss; null where that can't be
-   */
-  constructor(
-    backend: Backend,
-    chunkRows: number,
-    openAgain: (() => Promise<Backend>) | null = null,
-  ) {
+  /** @param backend the loop's own from now on */
+  constructor(backend: Backend, { chunkRows, drafting = null, openAgain = null }: LoopOptions) {
     invariant(chunkRows > 0 && chunkRows <= backend.info.rowsMax, `prompt chunks of ${chunkRows}`);
     invariant(backend.info.slots <= roundRowsMax, `${backend.info.slots} slots in one round`);
     this.#live = new LiveBackend(backend, openAgain);
     this.#chunkRows = chunkRows;
+    this.#drafting = drafting;
     this.#slots = new SlotPool(backend.info.slots);
     this.#pages = new PagePool(backend.info.pages);
   }
@@ -91,7 +101,9 @@ export class RoundLoop implements AsyncDisposable {
     const waiting = this.counts.waiting - this.#slots.freeCount;
     if (waiting >= queueRequestsMax) throw new QueueFullError(waiting);
     invariant(request.promptIds.length > 0 && request.maxTokens > 0, "an empty request");
-    const stream = new LiveStream(streamId(this.#nextId++), request, sink);
+    const drafting = request.draft ? (this.#drafting?.(request.sampling) ?? null) : null;
+    for (const id of drafting ? request.promptIds : []) drafting!.push(id);
+    const stream = new LiveStream(streamId(this.#nextId++), request, sink, drafting);
     this.#streams.push(stream);
     this.#running ??= this.#run();
     return () => {
@@ -172,84 +184,31 @@ export class RoundLoop implements AsyncDisposable {
   async #fill(stream: LiveStream): Promise<void> {
     const { promptIds } = stream.request;
     const rows = Math.min(this.#chunkRows, stream.promptLeft);
-    const ids = promptIds.slice(stream.rows, stream.rows + rows);
     const last = stream.promptLeft === rows;
-    await this.#pass(
-      [stream],
-      (segments) => this.#live.current.prefill(planPass(segments)),
-      [ids],
-      last,
-    );
-    if (stream.phase !== "filling" || !last) return;
-    stream.phase = "decoding";
-  }
-
-  /** One row for every decoding stream: its pending token. */
-  async #decode(streams: readonly LiveStream[]): Promise<void> {
-    const ids = streams.map((stream) => [stream.pending]);
-    await this.#pass(
-      streams,
-      (segments) => this.#live.current.verify(planPass(segments)),
-      ids,
-      true,
-    );
-  }
-
-  /** Runs a pass over the streams' rows and delivers what was drawn. */
-  async #pass(
-    streams: readonly LiveStream[],
-    give: (segments: readonly SegmentRequest[]) => PassHandle,
-    ids: readonly (readonly number[])[],
-    draw: boolean,
-  ): Promise<void> {
+    let end: StreamEnd | null = null;
     try {
-      const segments = streams.map((stream, index) => this.#segment(stream, ids[index]!, draw));
-      const { draws } = await this.#live.current.read(give(segments));
-      for (const [index, stream] of streams.entries()) {
-        stream.rows += ids[index]!.length;
-        if (draw) await this.#deliver(stream, draws[index]!);
-      }
+      const backend = this.#live.current;
+      makeRoom(backend, [stream], () => rows);
+      const plan = planPass([chunkSegment(stream, rows, last)]);
+      const { draws } = await backend.read(backend.prefill(plan));
+      stream.rows += rows;
+      if (last) end = drawNext(stream, draws[0]!, promptIds.length);
+    } catch (cause) {
+      end = { reason: "error", error: this.#failure(cause) };
+    }
+    if (end) await this.#finish(stream, end.reason, end.error);
+    else if (last) stream.phase = "decoding";
+  }
+
+  async #decode(streams: readonly LiveStream[]): Promise<void> {
+    try {
+      const toError = (cause: unknown) => this.#failure(cause);
+      const ends = await decodeRound(this.#live.current, streams, toError);
+      for (const [stream, { reason, error }] of ends) await this.#finish(stream, reason, error);
     } catch (cause) {
       const error = this.#failure(cause);
       for (const stream of streams) await this.#finish(stream, "error", error);
     }
-  }
-
-  #segment(stream: LiveStream, ids: readonly number[], draw: boolean): SegmentRequest {
-    const { slot, pages, rows, request } = stream;
-    invariant(slot !== null && pages !== null, "a stream without a slot in a round");
-    const grown = pages.grow(rows + ids.length);
-    invariant(grown, "the KV pages ran out: admission must keep every stream's pages");
-    return {
-      ids,
-      start: rows,
-      stateSlot: slot,
-      nextSlot: slot,
-      pages: pages.pages,
-      draw: draw ? "last" : "none",
-      candidates: candidatesNeeded(request.sampling),
-      keepLogits: request.fingerprint,
-    };
-  }
-
-  /** Draws a stream's next token and hands it over. What goes wrong here is this stream's alone. */
-  async #deliver(stream: LiveStream, candidates: Candidates | DeltafoldError): Promise<void> {
-    try {
-      if (candidates instanceof DeltafoldError) throw candidates;
-      await this.#draw(stream, candidates);
-    } catch (cause) {
-      await this.#finish(stream, "error", this.#failure(cause));
-    }
-  }
-
-  async #draw(stream: LiveStream, candidates: Candidates): Promise<void> {
-    const { sampling, eosIds, maxTokens } = stream.request;
-    if (stream.replyTokens === 0) stream.sink.prefilled();
-    stream.pending = drawToken(candidates, sampling, stream.rows);
-    stream.replyTokens++;
-    const stopped = stream.sink.token(stream.pending);
-    if (stopped || eosIds.has(stream.pending)) await this.#finish(stream, "stop");
-    else if (stream.replyTokens === maxTokens) await this.#finish(stream, "length");
   }
 
   async #finish(
@@ -259,8 +218,8 @@ export class RoundLoop implements AsyncDisposable {
   ): Promise<void> {
     if (stream.phase === "done") return;
     const complete = reason === "stop" || reason === "length";
-    const stateSha =
-      complete && stream.request.fingerprint ? await this.#fingerprint(stream) : null;
+    const prints =
+      complete && stream.request.fingerprint ? await this.#fingerprint(stream) : noPrints;
     stream.phase = "done";
     this.#streams.splice(this.#streams.indexOf(stream), 1);
     if (stream.slot !== null) {
@@ -270,15 +229,22 @@ export class RoundLoop implements AsyncDisposable {
       stream.pages!.release();
     }
     try {
-      stream.sink.finished({ reason, error, stateSha });
+      stream.sink.finished({ reason, error, ...prints, speculative: stream.speculative.counts });
     } catch {
       // The stream has ended whatever its listener makes of it; the others go on.
     }
   }
 
-  async #fingerprint(stream: LiveStream): Promise<string> {
+  async #fingerprint(stream: LiveStream): Promise<Prints> {
     const { slot, pages, rows } = stream;
-    return stateFingerprint(await this.#live.current.save(slot!, pages!.pages, rows));
+    const backend = this.#live.current;
+    extendContext(backend, [stream]);
+    const snapshot = await backend.save(slot!, pages!.pages, rows);
+    const drafts = backend.info.drafter && stream.drafting;
+    return {
+      stateSha: stateFingerprint(snapshot),
+      contextSha: drafts ? contextFingerprint(snapshot) : null,
+    };
   }
 
   /** What to tell the streams that ended by `cause`. */
@@ -288,4 +254,25 @@ export class RoundLoop implements AsyncDisposable {
     const message = cause instanceof Error ? cause.message : String(cause);
     return new BackendError(`The pass failed: ${message}`, cause);
   }
+}
+
+type Prints = Pick<RoundOutcome, "stateSha" | "contextSha">;
+const noPrints: Prints = { stateSha: null, contextSha: null };
+
+/** The next rows of a stream's prompt. */
+function chunkSegment(stream: LiveStream, rows: number, last: boolean): SegmentRequest {
+  const { slot, pages, request } = stream;
+  invariant(slot !== null && pages !== null, "a stream without a slot in a round");
+  const grown = pages.grow(stream.rows + rows);
+  invariant(grown, "the KV pages ran out: admission must keep every stream's pages");
+  return {
+    ids: request.promptIds.slice(stream.rows, stream.rows + rows),
+    start: stream.rows,
+    stateSlot: slot,
+    nextSlot: slot,
+    pages: pages.pages,
+    draw: last ? "last" : "none",
+    candidates: stream.candidatesNeeded,
+    keepLogits: request.fingerprint,
+  };
 }

@@ -6,6 +6,7 @@ import { BackendLostError } from "../errors.ts";
 import type { PageId, SlotId, TokenId } from "../ids.ts";
 import type { Plan } from "../model/plan.ts";
 import { tinyShape } from "../model/tiny-shape.ts";
+import { plainSampling } from "../sampling/params.ts";
 import type { RoundOutcome, RoundRequest } from "./live-stream.ts";
 import { RoundLoop } from "./loop.ts";
 
@@ -76,9 +77,10 @@ function request(changes: Partial<RoundRequest> = {}): RoundRequest {
   return {
     promptIds: Array.from({ length: 9 }, (_, i) => (i * 31) % 300),
     maxTokens: 5,
-    sampling: { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1n },
+    sampling: { ...plainSampling, temperature: 0, seed: 1n },
     eosIds: new Set(),
     fingerprint: true,
+    draft: true,
     ...changes,
   };
 }
@@ -107,7 +109,7 @@ function start(loop: RoundLoop, changes: Partial<RoundRequest> = {}): Run {
 }
 
 async function solo(changes: Partial<RoundRequest> = {}): Promise<Ended> {
-  await using loop = new RoundLoop(new FakeBackend(sizes), 4);
+  await using loop = new RoundLoop(new FakeBackend(sizes), { chunkRows: 4 });
   return await start(loop, changes).ended;
 }
 
@@ -119,7 +121,7 @@ function losing(...losses: readonly Loss[]): { loop: RoundLoop; backends: Losing
     backends.push(backend);
     return backend;
   };
-  return { loop: new RoundLoop(next(), 4, async () => next()), backends };
+  return { loop: new RoundLoop(next(), { chunkRows: 4, openAgain: async () => next() }), backends };
 }
 
 const verbs = ["open", "verify", "read", "save", "release"] as const;
@@ -206,10 +208,13 @@ test("lost twice in a row, the second time before anything ran", async () => {
 function gated() {
   const openings: PromiseWithResolvers<Backend>[] = [];
   const first = new FakeBackend(sizes);
-  const loop = new RoundLoop(first, 4, () => {
-    const opening = Promise.withResolvers<Backend>();
-    openings.push(opening);
-    return opening.promise;
+  const loop = new RoundLoop(first, {
+    chunkRows: 4,
+    openAgain: () => {
+      const opening = Promise.withResolvers<Backend>();
+      openings.push(opening);
+      return opening.promise;
+    },
   });
   first.lose();
   return { loop, openings };
@@ -280,7 +285,7 @@ test("the engine's end waits for an opening, and gives back what came of it", as
 
 test("without a way to open it again, what comes is refused with the reason", async () => {
   const backend = new LosingFake(null);
-  const loop = new RoundLoop(backend, 4);
+  const loop = new RoundLoop(backend, { chunkRows: 4 });
   const run = start(loop, { maxTokens: 500 });
   await nextTask();
   backend.lose();

@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { orderCandidates } from "../backend/candidates.ts";
-import { drawToken } from "./draw.ts";
+import { type DrawParams, drawToken } from "./draw.ts";
 import { KeyedNoise } from "./keyed.ts";
-import type { SamplingParams } from "./params.ts";
 import { candidatesNeeded } from "./params.ts";
 
-function draw(logits: Float32Array, params: SamplingParams, position: number): number {
+function draw(logits: Float32Array, params: DrawParams, position: number): number {
   return drawToken(orderCandidates(logits, candidatesNeeded(params), position), params, position);
 }
 

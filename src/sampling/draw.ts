@@ -5,11 +5,14 @@ import { KeyedNoise } from "./keyed.ts";
 import type { SamplingParams } from "./params.ts";
 import { nucleusCount } from "./softmax.ts";
 
+/** What a draw goes by once the logits are adjusted. */
+export type DrawParams = Omit<SamplingParams, "adjust">;
+
 /** Temperatures below this scale as this one does, so that a logit never overflows. */
-const temperatureMin = 1e-6;
+export const temperatureMin = 1e-6;
 
 /** How many of the scaled, descending logits survive top-p, then min-p. At least 1. */
-function keptCount(scaled: Float64Array, params: SamplingParams): number {
+function keptCount(scaled: Float64Array, params: DrawParams): number {
   let kept = params.topP < 1 ? nucleusCount(scaled, params.topP) : scaled.length;
   if (params.minP > 0) {
     const least = scaled[0]! + Math.log(params.minP);
@@ -25,11 +28,7 @@ function keptCount(scaled: Float64Array, params: SamplingParams): number {
  * @param candidates at least the first `candidatesNeeded(params)` of the row, in order.
  * @param position absolute: the index the drawn token will have in its stream.
  */
-export function drawToken(
-  candidates: Candidates,
-  params: SamplingParams,
-  position: Position,
-): TokenId {
+export function drawToken(candidates: Candidates, params: DrawParams, position: Position): TokenId {
   const { ids, logits } = candidates;
   invariant(ids.length > 0 && ids.length === logits.length, "no candidates to draw from");
   if (params.temperature <= 0) return ids[0]!;

@@ -1,9 +1,15 @@
 import { expect, test } from "vitest";
 import { InputError } from "../errors.ts";
-import { candidatesNeeded, resolveSampling, type SamplingFields, withSeed } from "./params.ts";
+import {
+  candidatesNeeded,
+  plainSampling,
+  resolveSampling,
+  type SamplingFields,
+  withSeed,
+} from "./params.ts";
 import { promptSeed } from "./seed.ts";
 
-const defaults = { temperature: 1, topK: 20, topP: 0.95, minP: 0 };
+const defaults = { ...plainSampling, topK: 20, topP: 0.95 };
 
 test("null and absent fields take the defaults", () => {
   const fields = { temperature: null, top_k: null, top_p: null, min_p: null, seed: null };
@@ -14,7 +20,13 @@ test("null and absent fields take the defaults", () => {
 test("given fields win, zero included", () => {
   const fields = { temperature: 0, top_k: 0, top_p: 1, min_p: 0.5, seed: 0 };
   const chosen = { temperature: 0, topK: 0, topP: 1, minP: 0.5, seed: 0n };
-  expect(resolveSampling(fields, defaults)).toEqual(chosen);
+  expect(resolveSampling(fields, defaults)).toEqual({ ...plainSampling, ...chosen });
+});
+
+test("what is done to the logits is resolved with the rest", () => {
+  const { adjust } = resolveSampling({ presence_penalty: 1, logit_bias: { 7: 2 } }, defaults);
+  const expected = { presencePenalty: 1, logitBias: new Map([[7, 2]]) };
+  expect(adjust).toEqual({ ...plainSampling.adjust, ...expected });
 });
 
 test("a negative top_k is off", () => {

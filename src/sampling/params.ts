@@ -1,5 +1,8 @@
 import { InputError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
+import { type LogitAdjustments, noAdjustments } from "./adjust.ts";
+import { type AdjustFields, resolveAdjustments } from "./adjust-fields.ts";
+import { between, finite, show } from "./field-values.ts";
 import { promptSeed } from "./seed.ts";
 
 /** How the tokens of one stream are drawn. Made by `resolveSampling`, so always valid. */
@@ -12,17 +15,19 @@ export interface SamplingParams {
   readonly topP: number;
   /** Least probability kept, as a share of the likeliest token's, in [0, 1]; 0 keeps all. */
   readonly minP: number;
+  /** What is done to the logits before all of these. */
+  readonly adjust: LogitAdjustments;
   /** 64 bits, unsigned. */
   readonly seed: bigint;
 }
 
-/** How many of a row's first candidates a draw reads: 1 when greedy; 0 means all of them. */
+/** How many of a row's first candidates `drawToken` reads: 1 when greedy; 0 means all of them. */
 export function candidatesNeeded(params: Pick<SamplingParams, "temperature" | "topK">): number {
   return params.temperature <= 0 ? 1 : params.topK;
 }
 
 /** What a request may say, as it came: null or absent means the server's default. */
-export interface SamplingFields {
+export interface SamplingFields extends AdjustFields {
   readonly temperature?: unknown;
   readonly top_k?: unknown;
   readonly top_p?: unknown;
@@ -33,19 +38,17 @@ export interface SamplingFields {
 /** The server's defaults: the checkpoint's generation_config under the operator's flags. */
 export type SamplingDefaults = Omit<SamplingParams, "seed">;
 
+/** The model's own distribution: the defaults where nobody says anything else. */
+export const plainSampling: SamplingDefaults = {
+  temperature: 1,
+  topK: 0,
+  topP: 1,
+  minP: 0,
+  adjust: noAdjustments,
+};
+
 /** A request's sampling, before its prompt is known; a null `seed` will come from the prompt. */
 export type SamplingChoice = SamplingDefaults & { readonly seed: bigint | null };
-
-function finite(value: unknown, param: string): number {
-  if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw new InputError(`${param} must be a finite number, not ${show(value)}.`, param);
-}
-
-function show(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
-  return String(value);
-}
 
 function temperatureOf(value: unknown): number {
   const temperature = finite(value, "temperature");
@@ -64,12 +67,6 @@ function topPOf(value: unknown): number {
   const topP = finite(value, "top_p");
   if (topP > 0 && topP <= 1) return topP;
   throw new InputError(`top_p must be over 0 and at most 1, not ${topP}.`, "top_p");
-}
-
-function minPOf(value: unknown): number {
-  const minP = finite(value, "min_p");
-  if (minP >= 0 && minP <= 1) return minP;
-  throw new InputError(`min_p must be between 0 and 1, not ${minP}.`, "min_p");
 }
 
 /** Any whole number that arrived without rounding; negative ones wrap as two's complement does. */
@@ -96,7 +93,8 @@ export function resolveSampling(
     temperature: temperatureOf(fields.temperature ?? defaults.temperature),
     topK: topKOf(fields.top_k ?? defaults.topK),
     topP: topPOf(fields.top_p ?? defaults.topP),
-    minP: minPOf(fields.min_p ?? defaults.minP),
+    minP: between(fields.min_p ?? defaults.minP, 0, 1, "min_p"),
+    adjust: resolveAdjustments(fields, defaults.adjust),
     seed: fields.seed === undefined || fields.seed === null ? null : seedOf(fields.seed),
   };
 }

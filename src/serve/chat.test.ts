@@ -60,6 +60,7 @@ test("a whole reply is a chat.completion", async () => {
       decode_ms: expect.any(Number),
       tokens_per_second: expect.any(Number),
     },
+    speculative: expect.objectContaining({ drafted: 0, accepted: 0, by_drafter: {} }),
   });
 });
 
@@ -207,7 +208,7 @@ test("null is as good as absent in every optional field", async () => {
     (
       "model max_tokens temperature top_p top_k min_p seed stop ignore_eos stream stream_options " +
       "tools tool_choice chat_template_kwargs draft n logprobs top_logprobs logit_bias " +
-      "response_format presence_penalty frequency_penalty modalities parallel_tool_calls user " +
+      "response_format presence_penalty frequency_penalty repetition_penalty modalities parallel_tool_calls user " +
       "reasoning_effort guided_json best_of echo suffix"
     )
       .split(" ")
@@ -234,6 +235,7 @@ test("values that ask for nothing and unknown fields change nothing", async () =
     response_format: { type: "text" },
     presence_penalty: 0,
     frequency_penalty: 0.0,
+    repetition_penalty: 1,
     modalities: ["text"],
     parallel_tool_calls: true,
     tool_choice: "auto",

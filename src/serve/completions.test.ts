@@ -34,6 +34,7 @@ test("a text and its ids are the same prompt", async () => {
     stop_sequence: null,
     token_sha: expect.any(String),
     timings: expect.any(Object),
+    speculative: { rounds: 7, drafted: 0, accepted: 0, tokens_per_round: 1, by_drafter: {} },
   });
 });
 

@@ -7,6 +7,7 @@ import { openFolder } from "../checkpoint/source-node.ts";
 import { nextTask } from "../clock.ts";
 import { Engine } from "../engine.ts";
 import { pageRows } from "../limits.ts";
+import { plainSampling } from "../sampling/params.ts";
 import { ChatTemplate } from "../text/chat-template.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
 import { createApp } from "./app.ts";
@@ -60,7 +61,7 @@ export function testServer(options: TestOptions = {}): TestServer {
     eosIds: config.eosIds,
     contextTokens,
     thinking: null,
-    sampling: { temperature: 0.7, topK: 20, topP: 0.95, minP: 0 },
+    sampling: { ...plainSampling, temperature: 0.7, topK: 20, topP: 0.95 },
   });
   const reported: unknown[] = [];
   const app = createApp({ engine, report: (error) => reported.push(error) });

@@ -12,6 +12,10 @@ export interface ReplyFields {
   readonly top_p?: unknown;
   readonly top_k?: unknown;
   readonly min_p?: unknown;
+  readonly repetition_penalty?: unknown;
+  readonly presence_penalty?: unknown;
+  readonly frequency_penalty?: unknown;
+  readonly logit_bias?: unknown;
   readonly seed?: unknown;
   readonly max_tokens?: number | null | undefined;
   readonly max_completion_tokens?: number | null | undefined;
@@ -33,6 +37,10 @@ export const replyShape: {
   top_p: z.unknown().optional(),
   top_k: z.unknown().optional(),
   min_p: z.unknown().optional(),
+  repetition_penalty: z.unknown().optional(),
+  presence_penalty: z.unknown().optional(),
+  frequency_penalty: z.unknown().optional(),
+  logit_bias: z.unknown().optional(),
   seed: z.unknown().optional(),
   max_tokens: count.nullish(),
   max_completion_tokens: count.nullish(),
@@ -58,15 +66,20 @@ export function toDelivery(fields: ReplyFields): Delivery {
 }
 
 export function toReplyRequest(fields: ReplyFields): ReplyRequest {
-  const { temperature, top_p, top_k, min_p, seed, stop: stops } = fields;
+  const { stop: stops } = fields;
   return {
-    temperature,
-    top_p,
-    top_k,
-    min_p,
-    seed,
+    temperature: fields.temperature,
+    top_p: fields.top_p,
+    top_k: fields.top_k,
+    min_p: fields.min_p,
+    repetition_penalty: fields.repetition_penalty,
+    presence_penalty: fields.presence_penalty,
+    frequency_penalty: fields.frequency_penalty,
+    logit_bias: fields.logit_bias,
+    seed: fields.seed,
     maxTokens: fields.max_completion_tokens ?? fields.max_tokens ?? null,
     stop: typeof stops === "string" ? [stops] : (stops ?? []),
     ignoreEos: fields.ignore_eos ?? false,
+    draft: fields.draft ?? true,
   };
 }

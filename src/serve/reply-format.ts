@@ -41,7 +41,14 @@ export function extrasOf(reply: Reply): object {
       decode_ms: decodeMs,
       ...(tokensPerSecond !== null && { tokens_per_second: tokensPerSecond }),
     },
+    speculative: speculativeOf(reply),
   };
+}
+
+/** What drafting did for a reply. */
+export function speculativeOf({ speculative }: Reply): object {
+  const { rounds, drafted, accepted, tokensPerRound, byDrafter } = speculative;
+  return { rounds, drafted, accepted, tokens_per_round: tokensPerRound, by_drafter: byDrafter };
 }
 
 const idLetters = "abcdefghijklmnopqrstuvwxyz234567";

@@ -1,14 +1,19 @@
-import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
 import { CheckpointError, invariant } from "../errors.ts";
 import { type AffineFormat, affineFormat } from "./affine.ts";
-import { checkShape, floatType, presentTensor, type TakeTensor } from "./checkpoint-tensor.ts";
+import {
+  checkShape,
+  floatType,
+  presentTensor,
+  type TakeTensor,
+  type TensorOwner,
+} from "./checkpoint-tensor.ts";
 import { floatBytes, widen } from "./floats.ts";
 import type { MatrixRole } from "./roles.ts";
 import type { AffineMatrix, DenseMatrix, FloatType, Matrix } from "./weights.ts";
 
 /** Checks a matrix's tensors. It is quantised if and only if `<path>.scales` exists. */
-export function openMatrix(checkpoint: Checkpoint, role: MatrixRole, take: TakeTensor): Matrix {
+export function openMatrix(checkpoint: TensorOwner, role: MatrixRole, take: TakeTensor): Matrix {
   const weight = presentTensor(checkpoint, `${role.path}.weight`, take);
   const scales = take(`${role.path}.scales`);
   if (scales !== undefined) return openAffine(checkpoint, role, weight, scales, take);
@@ -37,7 +42,7 @@ export function denseMatrix(role: MatrixRole, dtype: FloatType, tensor: StoredTe
 }
 
 function openAffine(
-  checkpoint: Checkpoint,
+  checkpoint: TensorOwner,
   role: MatrixRole,
   weight: StoredTensor,
   scales: StoredTensor,
@@ -86,7 +91,7 @@ function openAffine(
 }
 
 /** The module's width and group, which must divide its columns. */
-function moduleFormat(checkpoint: Checkpoint, role: MatrixRole): AffineFormat {
+function moduleFormat(checkpoint: TensorOwner, role: MatrixRole): AffineFormat {
   const { quantization } = checkpoint.config;
   const file = `${checkpoint.folder.name}/config.json`;
   if (quantization === null) {

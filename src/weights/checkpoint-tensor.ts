@@ -1,7 +1,14 @@
-import type { Checkpoint } from "../checkpoint/checkpoint.ts";
+import type { QuantizationConfig } from "../checkpoint/config-quantization.ts";
+import type { Folder } from "../checkpoint/source.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
 import { CheckpointError } from "../errors.ts";
 import type { FloatType } from "./weights.ts";
+
+/** What a checkpoint's tensors are looked up and checked with, a model's and a drafter's. */
+export interface TensorOwner {
+  readonly folder: Folder;
+  readonly config: { readonly quantization: QuantizationConfig | null };
+}
 
 /** Finds a tensor by its bare name and notes that it is used. */
 export type TakeTensor = (name: string) => StoredTensor | undefined;
@@ -14,7 +21,7 @@ const floatTypes: ReadonlyMap<string, FloatType> = new Map([
 
 /** @throws CheckpointError naming the tensor that is missing */
 export function presentTensor(
-  checkpoint: Checkpoint,
+  checkpoint: TensorOwner,
   name: string,
   take: TakeTensor,
 ): StoredTensor {

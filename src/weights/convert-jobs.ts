@@ -1,9 +1,9 @@
 import type { TensorSpec } from "../checkpoint/safetensors-layout.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
-import { CheckpointError } from "../errors.ts";
 import { type AffineFormat, quantizeGroups } from "./affine.ts";
 import { floatType } from "./checkpoint-tensor.ts";
 import { bytesOf, floatBytes, narrowToBf16, widen } from "./floats.ts";
+import { finiteRows } from "./quantized-matrix.ts";
 import type { DenseMatrix, FloatType } from "./weights.ts";
 
 /** Source bytes that are held at a time. */
@@ -41,11 +41,7 @@ export function quantizeJob(
     async run(emit) {
       for (let row = 0; row < rows; row += blockRows) {
         const count = Math.min(blockRows, rows - row);
-        const values = widen(await matrix.read(row, count), matrix.dtype);
-        if (!values.every(Number.isFinite)) {
-          const place = `rows ${row} to ${row + count - 1}`;
-          throw new CheckpointError(file, `tensor ${module}: ${place} hold an infinity or NaN`);
-        }
+        const values = await finiteRows(matrix, row, count, { file, name: module });
         const groupsOf = quantizeGroups(values, format);
         await emit(0, row * codeBytes, groupsOf.codes);
         await emit(1, row * groups * 2, bytesOf(groupsOf.scales));

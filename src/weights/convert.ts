@@ -1,5 +1,6 @@
 import { openCheckpoint } from "../checkpoint/checkpoint.ts";
-import { configFile, isDrafterFolder } from "../checkpoint/config.ts";
+import { configFile } from "../checkpoint/config-file.ts";
+import { isDrafterFolder } from "../checkpoint/drafter-kind.ts";
 import { parseJsonObject } from "../checkpoint/json.ts";
 import {
   layoutSafetensors,
@@ -42,7 +43,7 @@ export interface ConvertResult {
 const shardBytesDefault = 5 * 10 ** 9;
 
 /**
- * Writes an MLX-layout affine checkpoint of a Hugging Face checkpoint, or of a DFlash2 drafter,
+ * Writes an MLX-layout affine checkpoint of a Hugging Face checkpoint, or of a block drafter,
  * into `output`, and commits it. Whatever fails, the output is removed.
  *
  * A matrix whose columns the group size does not divide keeps its floats, as with MLX.

@@ -1,15 +1,11 @@
-import { sha256 } from "@noble/hashes/sha2.js";
-import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
 import { CheckpointError, invariant } from "../errors.ts";
 import { openMatrix } from "./checkpoint-matrix.ts";
 import { openVector, type VectorReader } from "./checkpoint-vector.ts";
+import { weightsFingerprint } from "./fingerprint.ts";
 import { matrixRoles, vectorRoles } from "./roles.ts";
 import type { Matrix, Weights } from "./weights.ts";
-
-/** Bytes of each tensor's start that the fingerprint covers. */
-const sampleBytes = 256;
 
 /**
  * The weights of an open checkpoint, which must stay open as long as they are read.
@@ -21,6 +17,7 @@ const sampleBytes = 256;
  * @throws CheckpointError naming the tensor, with what was expected and what was found
  */
 export async function weightsFromCheckpoint(checkpoint: Checkpoint): Promise<Weights> {
+  const { layout, headers } = checkpoint;
   const { shape } = checkpoint.config;
   const used = new Set<StoredTensor>();
   const take = (name: string) => {
@@ -44,7 +41,7 @@ export async function weightsFromCheckpoint(checkpoint: Checkpoint): Promise<Wei
   return {
     shape,
     storedBytes,
-    fingerprint: await fingerprint(checkpoint, used),
+    fingerprint: await weightsFingerprint([shape, layout], headers, used),
     matrix(path) {
       const matrix = matrices.get(path);
       invariant(matrix !== undefined, `no matrix ${path}`);
@@ -68,25 +65,4 @@ function refuseStrays(checkpoint: Checkpoint, used: ReadonlySet<StoredTensor>): 
       `tensor ${tensor.name} has no place in the model that config.json describes`,
     );
   }
-}
-
-/**
- * SHA-256 over the shape, the layout, each weight file's header and size, and the first 256 bytes
- * of each tensor in use. Two fine-tunes of one model have equal headers, so samples are needed;
- * a change elsewhere in a tensor goes unnoticed.
- */
-async function fingerprint(
-  checkpoint: Checkpoint,
-  used: ReadonlySet<StoredTensor>,
-): Promise<string> {
-  const hash = sha256.create();
-  const { layout, config } = checkpoint;
-  hash.update(utf8ToBytes(JSON.stringify([config.shape, layout])));
-  for (const { raw, fileBytes } of checkpoint.headers) {
-    hash.update(raw).update(utf8ToBytes(String(fileBytes)));
-  }
-  for (const tensor of used) {
-    hash.update(await tensor.read(0, Math.min(tensor.bytes, sampleBytes)));
-  }
-  return bytesToHex(hash.digest());
 }

@@ -2,8 +2,8 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { InvariantError, invariant } from "../errors.ts";
 import type { ModelShape } from "../model/shape.ts";
-import { floatBytes } from "./floats.ts";
 import { hashName, uniform } from "./hash32.ts";
+import { matrixBytes } from "./matrix-bytes.ts";
 import { randomAffine, randomDense } from "./random-matrix.ts";
 import { type MatrixRole, matrixRoles, type VectorRole, vectorRoles } from "./roles.ts";
 import type { AffineBits, AffineGroupSize, Matrix, Weights } from "./weights.ts";
@@ -50,7 +50,7 @@ export function randomWeights(shape: ModelShape, options: RandomOptions): Weight
   };
 }
 
-function randomMatrix(role: MatrixRole, options: RandomOptions): Matrix {
+export function randomMatrix(role: MatrixRole, options: RandomOptions): Matrix {
   const { bits, groupSize = 64 } = options;
   const seed = hashName(options.seed, role.path);
   if (bits === "bf16" || bits === "f32") return randomDense(role, seed, bits);
@@ -70,13 +70,6 @@ function vectorRule(role: VectorRole): (unit: number) => number {
   if (role.path.endsWith(".dt_bias")) return (unit) => 0.75 + 0.5 * unit;
   if (role.path.endsWith("norm")) return (unit) => 0.8 + 0.4 * unit;
   throw new InvariantError(`no rule for random values of ${role.path}`);
-}
-
-/** Bytes of a matrix as files store it; scales and biases of 16 bits. */
-export function matrixBytes(matrix: Matrix): number {
-  const count = matrix.rows * matrix.cols;
-  if (matrix.kind === "dense") return count * floatBytes[matrix.dtype];
-  return (count * matrix.bits) / 8 + (count / matrix.groupSize) * 4;
 }
 
 function elementCount(shape: readonly number[]): number {

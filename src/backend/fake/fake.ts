@@ -1,10 +1,13 @@
 import { BackendLostError, invariant } from "../../errors.ts";
 import type { PageId, SlotId, TokenId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
-import { type Plan, type Segment, validatePlan } from "../../model/plan.ts";
+import { type DrafterShape, featureRowsOf } from "../../model/drafter-shape.ts";
+import { depthsOf, type Plan, pathOf, type Segment, validatePlan } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
-import { drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { orderCandidates } from "../candidates.ts";
+import { checkDraft, checkExtend } from "../draft-plans.ts";
+import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { OpenWindows } from "../windows.ts";
 import { mix } from "./mix.ts";
 
@@ -14,6 +17,8 @@ export interface FakeOptions {
   readonly pages: number;
   readonly rowsMax: number;
   readonly drawsMax: number;
+  /** Drafts blocks whose first candidates are wrong now and then. */
+  readonly drafter?: { readonly weights: { readonly shape: DrafterShape } } | null;
   /** Called with the pass's number before it runs; throws to make it fail. */
   readonly fault?: (pass: number, plan: Plan) => void;
   /** Turns a row's logits into what the test wants; the row's history hash comes with it. */
@@ -25,7 +30,8 @@ export interface FakeOptions {
 /**
  * A backend without arithmetic. A slot's state is a hash of every token it was fed, in order, and the
  * KV pages hold each token and position; a row's logits hash both. So a slot that was not reset, a page
- * that was mixed up, a row fed twice or a wrong position changes every token that follows.
+ * that was mixed up, a row fed twice or a wrong position changes every token that follows. A draft
+ * whose context is not what the stream was fed is refused.
  */
 export class FakeBackend implements Backend {
   readonly info: BackendInfo;
@@ -36,10 +42,17 @@ export class FakeBackend implements Backend {
   readonly #states: Uint32Array;
   /** [page, row]: a hash of the token and position written there. */
   readonly #pages: Uint32Array;
+  /** [page, row]: what the drafter was given for it. */
+  readonly #context: Uint32Array;
+  /** [slot, place mod featureRows]: what the pass left there. */
+  readonly #features: Uint32Array;
+  readonly #featureRows: number;
   readonly #kept = new Map<SlotId, Float32Array>();
   readonly #windows = new OpenWindows();
-  /** Ids of each slot's latest window. */
+  /** Of each slot's latest window. */
   readonly #windowIds = new Map<SlotId, readonly TokenId[]>();
+  /** Of the latest pass: a window that keeps logits waits for its keep before the next. */
+  #passLogits: (draw: number) => Float32Array = () => new Float32Array(0);
   readonly #results = new Map<PassHandle, PassResult | Error>();
   readonly #loseDevice: (error: BackendLostError) => void;
   #lostError: BackendLostError | null = null;
@@ -50,6 +63,9 @@ export class FakeBackend implements Backend {
     this.#options = options;
     this.#states = new Uint32Array(slots);
     this.#pages = new Uint32Array(pages * pageRows);
+    this.#context = new Uint32Array(pages * pageRows);
+    this.#featureRows = featureRowsOf(rowsMax);
+    this.#features = new Uint32Array(slots * this.#featureRows);
     const { promise, resolve } = Promise.withResolvers<BackendLostError>();
     this.lost = promise;
     this.#loseDevice = resolve;
@@ -59,6 +75,7 @@ export class FakeBackend implements Backend {
       arithmetic: "hashes",
       activations: "f32",
       shape,
+      drafter: options.drafter?.weights.shape ?? null,
       slots,
       pages,
       rowsMax,
@@ -100,14 +117,39 @@ export class FakeBackend implements Backend {
     return handle;
   }
 
-  keep(handle: PassHandle, rows: readonly number[]): void {
+  keep(handle: PassHandle, paths: readonly (readonly number[])[]): void {
     this.#check();
-    for (const { slot, rows: count } of this.#windows.close(handle, rows)) {
+    for (const { slot, segment, path, draw } of this.#windows.close(handle, paths)) {
       const ids = this.#windowIds.get(slot);
       invariant(ids !== undefined, `a keep of pass ${handle}, which failed`);
-      this.#states[slot] = ids.slice(0, count).reduce(mix, this.#states[slot]!);
-      this.#kept.delete(slot);
+      this.#states[slot] = path.reduce((state, row) => mix(state, ids[row]!), this.#states[slot]!);
+      keepLogits(this.#kept, slot, draw === null ? null : this.#passLogits(draw));
+      // Rows ascend along a path, so that none is overwritten before it is moved.
+      path.forEach((row, depth) => {
+        const from = segment.start + row;
+        const to = segment.start + depth;
+        this.#pages[this.#at(segment.pages, to)] = this.#pages[this.#at(segment.pages, from)]!;
+        this.#features[this.#feature(slot, to)] = this.#features[this.#feature(slot, from)]!;
+      });
     }
+  }
+
+  extend(plan: Plan): void {
+    this.#check();
+    checkExtend(this.info, plan);
+    for (const { stateSlot, start, rows, pages } of plan.segments) {
+      for (let row = start; row < start + rows; row++) {
+        this.#context[this.#at(pages, row)] = this.#features[this.#feature(stateSlot, row)]!;
+      }
+    }
+  }
+
+  draft(plan: Plan): PassHandle {
+    checkDraft(this.info, plan);
+    this.#passes++;
+    const handle = this.#passes as PassHandle;
+    this.#results.set(handle, this.#draftBlocks(plan));
+    return handle;
   }
 
   async read(handle: PassHandle): Promise<PassResult> {
@@ -123,9 +165,13 @@ export class FakeBackend implements Backend {
     this.#check();
     this.#windows.refuse(slot);
     const keys = Float32Array.from({ length: rows }, (_, row) => this.#kv(pages, row));
+    const draftKeys = Float32Array.from({ length: this.#options.drafter ? rows : 0 }, (_, row) => {
+      return this.#context[this.#at(pages, row)]!;
+    });
     const state = Float32Array.of(this.#states[slot]! >>> 8, this.#states[slot]! & 0xff);
     const logits = this.#kept.get(slot) ?? null;
-    return { rows, state, history: new Float32Array(0), keys, values: keys, logits };
+    const history = new Float32Array(0);
+    return { rows, state, history, keys, values: keys, draftKeys, draftValues: draftKeys, logits };
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
@@ -135,6 +181,9 @@ export class FakeBackend implements Backend {
     this.#states[slot] = snapshot.state[0]! * 256 + snapshot.state[1]!;
     snapshot.keys.forEach((value, row) => {
       this.#pages[this.#at(pages, row)] = value;
+    });
+    snapshot.draftKeys.forEach((value, row) => {
+      this.#context[this.#at(pages, row)] = value;
     });
   }
 
@@ -160,7 +209,8 @@ export class FakeBackend implements Backend {
       const histories = plan.segments.flatMap((segment) => this.#advance(plan, segment));
       this.#options.onPass?.(plan.ids.length);
       const logits = (draw: number) => this.#logits(histories[plan.draws[draw]!.row]!);
-      return { draws: drawCandidates(plan, logits, this.#kept), taps: [] };
+      this.#passLogits = logits;
+      return { draws: drawCandidates(plan, logits, this.#kept), taps: [], selector: null };
     } catch (error) {
       return error as Error;
     }
@@ -170,21 +220,60 @@ export class FakeBackend implements Backend {
   #advance(plan: Plan, segment: Segment): number[] {
     const { stateSlot, nextSlot, pages, start, firstRow, rows, window } = segment;
     invariant(this.openSlots.has(nextSlot), `slot ${nextSlot} is not open`);
-    let state = this.#states[stateSlot]!;
-    const histories: number[] = [];
     const ids: readonly TokenId[] = plan.ids.slice(firstRow, firstRow + rows);
-    for (const [local, id] of ids.entries()) {
-      const position = start + local;
-      state = mix(state, id);
+    const depths = depthsOf(segment);
+    const histories = ids.map((id, local) => {
       // 24 bits, so that a snapshot's float holds it exactly.
-      this.#pages[this.#at(pages, position)] = mix(id, position) >>> 8;
-      let history = state;
-      for (let row = 0; row <= position; row++) history = mix(history, this.#kv(pages, row));
-      histories.push(history);
-    }
+      const word = mix(id, start + depths[local]!) >>> 8;
+      this.#pages[this.#at(pages, start + local)] = word;
+      this.#features[this.#feature(nextSlot, start + local)] = word;
+      const path = pathOf(segment, local);
+      let history = path.reduce((state, row) => mix(state, ids[row]!), this.#states[stateSlot]!);
+      for (let row = 0; row < start; row++) history = mix(history, this.#kv(pages, row));
+      for (const row of path) history = mix(history, this.#kv(pages, start + row));
+      return history;
+    });
     if (window) this.#windowIds.set(nextSlot, ids);
-    else this.#states[nextSlot] = state;
+    else this.#states[nextSlot] = ids.reduce(mix, this.#states[stateSlot]!);
     return histories;
+  }
+
+  #draftBlocks(plan: Plan): PassResult | Error {
+    try {
+      this.#check();
+      this.#options.fault?.(this.#passes, plan);
+      const truths = plan.segments.flatMap((segment) => this.#draftBlock(plan, segment));
+      const logits = (draw: number) => truths[plan.draws[draw]!.row]!;
+      return { draws: draftCandidates(plan, logits), taps: [], selector: null };
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  /** The logits that a stream's own greedy tokens would have, now and then turned round. */
+  #draftBlock(plan: Plan, { stateSlot, pages, start, firstRow, rows }: Segment): Float32Array[] {
+    for (let row = 0; row < start; row++) {
+      const given = this.#context[this.#at(pages, row)];
+      invariant(given === this.#kv(pages, row), `a draft whose context is wrong at ${row}`);
+    }
+    const ids = [plan.ids[firstRow]!];
+    const words: number[] = [];
+    let state = this.#states[stateSlot]!;
+    // The anchor's row predicts nothing.
+    const rowsOut: Float32Array[] = [new Float32Array(0)];
+    for (let local = 1; local < rows; local++) {
+      const id = ids[local - 1]!;
+      state = mix(state, id);
+      words.push(mix(id, start + local - 1) >>> 8);
+      let history = state;
+      for (let row = 0; row < start; row++) history = mix(history, this.#kv(pages, row));
+      history = words.reduce(mix, history);
+      const truth = this.#logits(history);
+      const wrong = mix(history, local) % 4 === 0;
+      rowsOut.push(wrong ? truth.map((logit) => 8 - logit) : truth);
+      ids.push(orderCandidates(rowsOut[local]!, 1, start + local).ids[0]!);
+    }
+    return rowsOut;
   }
 
   #logits(history: number): Float32Array {
@@ -194,6 +283,10 @@ export class FakeBackend implements Backend {
     );
     this.#options.logits?.(row, history);
     return row;
+  }
+
+  #feature(slot: SlotId, place: number): number {
+    return slot * this.#featureRows + (place % this.#featureRows);
   }
 
   #at(pages: readonly PageId[], position: number): number {

@@ -1,7 +1,15 @@
 import type { PageId, Position } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
-import type { ModelShape } from "../../model/shape.ts";
-import { rmsNorm, sigmoid } from "./tensors.ts";
+import type { Rotation } from "../../model/rope.ts";
+import { rmsNorm } from "./tensors.ts";
+
+/** What attention needs to know of a model or a drafter. */
+export interface HeadShape {
+  readonly headCount: number;
+  readonly kvHeadCount: number;
+  readonly headDim: number;
+  readonly normEps: number;
+}
 
 /** One layer's KV pages: page p, KV head h, row r stand at ((p · kv heads + h) · 64 + r) · head dim. */
 export interface KvPages {
@@ -9,95 +17,105 @@ export interface KvPages {
   readonly values: Float32Array;
 }
 
-/** Where the KV vector of a position and head begins. */
+/** Floats of one layer's keys, or values, in a page. */
+export const pageFloats = ({ kvHeadCount, headDim }: HeadShape): number =>
+  kvHeadCount * pageRows * headDim;
+
+/** Where the KV vector of a place and head begins. */
 export function kvOffset(
-  shape: ModelShape,
+  { kvHeadCount, headDim }: HeadShape,
   pages: readonly PageId[],
-  position: Position,
+  place: number,
   kvHead: number,
 ): number {
-  const page = pages[Math.floor(position / pageRows)]!;
-  const row = (page * shape.kvHeadCount + kvHead) * pageRows + (position % pageRows);
-  return row * shape.headDim;
+  const page = pages[Math.floor(place / pageRows)]!;
+  return ((page * kvHeadCount + kvHead) * pageRows + (place % pageRows)) * headDim;
 }
 
-/** Rotates the leading `rotaryDim` values: pairs (i, i + half) by position · θ^(−2i / rotaryDim). */
-export function rotate(shape: ModelShape, vector: Float32Array, position: Position): void {
-  const half = shape.rotaryDim / 2;
-  for (let i = 0; i < half; i++) {
-    const angle = position * shape.ropeTheta ** ((-2 * i) / shape.rotaryDim);
+/** Rotates a vector's leading values, of which pairs lie half of them apart. */
+export function rotate(
+  vector: Float32Array,
+  { frequencies, scale }: Rotation,
+  position: Position,
+): void {
+  const half = frequencies.length;
+  frequencies.forEach((frequency, i) => {
+    const cos = scale * Math.cos(position * frequency);
+    const sin = scale * Math.sin(position * frequency);
     const a = vector[i]!;
     const b = vector[i + half]!;
-    vector[i] = a * Math.cos(angle) - b * Math.sin(angle);
-    vector[i + half] = b * Math.cos(angle) + a * Math.sin(angle);
-  }
+    vector[i] = a * cos - b * sin;
+    vector[i + half] = b * cos + a * sin;
+  });
 }
 
-/** Norms and rotates one row's queries and keys; writes keys and values to their page. */
-export function placeRow(
-  shape: ModelShape,
-  norms: { readonly query: Float32Array; readonly key: Float32Array },
-  row: {
-    readonly queryGate: Float32Array;
-    readonly key: Float32Array;
-    readonly value: Float32Array;
-    readonly query: Float32Array;
-  },
+/** out [heads, dim] = each head's vector, `stride` apart in `row`, normed and rotated. */
+export function placeQueries(
+  shape: HeadShape,
+  norm: Float32Array,
+  rotation: Rotation,
+  row: { readonly vectors: Float32Array; readonly stride: number; readonly out: Float32Array },
   position: Position,
-  pages: readonly PageId[],
-  kv: KvPages,
 ): void {
   const dim = shape.headDim;
   for (let head = 0; head < shape.headCount; head++) {
-    const query = row.query.subarray(head * dim, (head + 1) * dim);
-    const source = row.queryGate.subarray(2 * head * dim, (2 * head + 1) * dim);
-    rmsNorm(source, norms.query, shape.normEps, query);
-    rotate(shape, query, position);
+    const query = row.out.subarray(head * dim, (head + 1) * dim);
+    const source = row.vectors.subarray(head * row.stride, head * row.stride + dim);
+    rmsNorm(source, norm, shape.normEps, query);
+    rotate(query, rotation, position);
   }
+}
+
+/** Writes a row's keys, normed and rotated, and its values to their place in the pages. */
+export function placeKeys(
+  shape: HeadShape,
+  norm: Float32Array,
+  rotation: Rotation,
+  row: { readonly key: Float32Array; readonly value: Float32Array; readonly position: Position },
+  pages: readonly PageId[],
+  place: number,
+  kv: KvPages,
+): void {
+  const dim = shape.headDim;
   for (let head = 0; head < shape.kvHeadCount; head++) {
-    const at = kvOffset(shape, pages, position, head);
+    const at = kvOffset(shape, pages, place, head);
     const key = kv.keys.subarray(at, at + dim);
-    rmsNorm(row.key.subarray(head * dim, (head + 1) * dim), norms.key, shape.normEps, key);
-    rotate(shape, key, position);
+    rmsNorm(row.key.subarray(head * dim, (head + 1) * dim), norm, shape.normEps, key);
+    rotate(key, rotation, row.position);
     kv.values.set(row.value.subarray(head * dim, (head + 1) * dim), at);
   }
 }
 
-/** attended = softmax(q·K / √dim)·V ⊙ sigmoid(gate) for one row at `position`. */
-export function attendRow(
-  shape: ModelShape,
+/**
+ * softmax(q·K / √dim)·V of one row, [heads, dim], over the keys at these places, in this order, which
+ * is that of their positions.
+ */
+export function attend(
+  shape: HeadShape,
   query: Float32Array,
-  queryGate: Float32Array,
-  position: Position,
+  places: readonly number[],
   pages: readonly PageId[],
   kv: KvPages,
-  attended: Float32Array,
-): void {
+): Float64Array {
   const dim = shape.headDim;
-  const scores = new Float64Array(position + 1);
+  const attended = new Float64Array(shape.headCount * dim);
   for (let head = 0; head < shape.headCount; head++) {
     const kvHead = Math.floor(head / (shape.headCount / shape.kvHeadCount));
-    let peak = Number.NEGATIVE_INFINITY;
-    for (let key = 0; key <= position; key++) {
-      const at = kvOffset(shape, pages, key, kvHead);
+    const offsets = places.map((place) => kvOffset(shape, pages, place, kvHead));
+    const scores = offsets.map((at) => {
       let dot = 0;
       for (let i = 0; i < dim; i++) dot += query[head * dim + i]! * kv.keys[at + i]!;
-      scores[key] = dot / Math.sqrt(dim);
-      peak = Math.max(peak, scores[key]!);
-    }
+      return dot / Math.sqrt(dim);
+    });
+    const peak = scores.reduce((most, score) => Math.max(most, score), Number.NEGATIVE_INFINITY);
+    const sums = attended.subarray(head * dim, (head + 1) * dim);
     let total = 0;
-    for (let key = 0; key <= position; key++) {
-      scores[key] = Math.exp(scores[key]! - peak);
-      total += scores[key]!;
-    }
-    const sums = new Float64Array(dim);
-    for (let key = 0; key <= position; key++) {
-      const at = kvOffset(shape, pages, key, kvHead);
-      for (let i = 0; i < dim; i++) sums[i] = sums[i]! + scores[key]! * kv.values[at + i]!;
-    }
-    for (let i = 0; i < dim; i++) {
-      const gate = sigmoid(queryGate[(2 * head + 1) * dim + i]!);
-      attended[head * dim + i] = (sums[i]! / total) * gate;
-    }
+    offsets.forEach((at, index) => {
+      const weight = Math.exp(scores[index]! - peak);
+      total += weight;
+      for (let i = 0; i < dim; i++) sums[i] = sums[i]! + weight * kv.values[at + i]!;
+    });
+    for (let i = 0; i < dim; i++) sums[i] = sums[i]! / total;
   }
+  return attended;
 }

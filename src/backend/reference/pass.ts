@@ -1,76 +1,60 @@
 import type { SlotId } from "../../ids.ts";
-import { pageRows } from "../../limits.ts";
-import { bufferWidths, type RowBuffer, type Step } from "../../model/forward.ts";
-import type { Plan, Segment } from "../../model/plan.ts";
+import type { DrafterShape } from "../../model/drafter-shape.ts";
+import { draftPrefix } from "../../model/drafter-steps.ts";
+import { bufferWidths, isDrawBuffer, type RowBuffer, type Step } from "../../model/forward.ts";
+import { type Plan, pathOf } from "../../model/plan.ts";
+import { rotationOf } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import { concat } from "../arrays.ts";
-import { attendRow, type KvPages, placeRow } from "./attention.ts";
-import { advance, convolve, gatesOf } from "./delta.ts";
+import { attend, placeKeys, placeQueries } from "./attention.ts";
+import { convStep, gatedNormStep, scanStep, type WindowLog } from "./delta-steps.ts";
+import { draftStep } from "./draft-steps.ts";
 import type { ReferenceTensors } from "./load.ts";
-import { multiply, rmsNorm, silu } from "./tensors.ts";
-
-/** What a slot remembers, one array a linear layer. */
-export interface SlotState {
-  readonly state: Float32Array[];
-  /** [taps − 1, channels], oldest first. */
-  readonly history: Float32Array[];
-}
-
-/** The rows of a window in one linear layer, as `advance` takes them, and their raw qkv. */
-interface LoggedLayer {
-  readonly conv: readonly Float32Array[];
-  readonly gates: readonly Float32Array[];
-  readonly qkv: readonly Float32Array[];
-}
-
-/** One entry a linear layer. */
-export type WindowLog = LoggedLayer[];
+import type { ReferenceMemory } from "./memory.ts";
+import { eachRow, type PassView } from "./pass-view.ts";
+import { multiply, rmsNorm, sigmoid, silu } from "./tensors.ts";
 
 /** Executes the steps of one pass, row by row and in the order of the equations. */
-export class ReferencePass {
-  readonly #shape: ModelShape;
-  readonly #tensors: ReferenceTensors;
-  readonly #slots: readonly SlotState[];
-  readonly #kv: readonly KvPages[];
-  readonly #plan: Plan;
-  readonly #buffers = new Map<RowBuffer, Float32Array[]>();
+export class ReferencePass implements PassView {
+  readonly shape: ModelShape;
+  readonly drafter: DrafterShape | null;
+  readonly tensors: ReferenceTensors;
+  readonly memory: ReferenceMemory;
+  readonly plan: Plan;
   readonly taps: Float32Array[] = [];
   /** What the keep of each window needs. */
   readonly windows: Map<SlotId, WindowLog> = new Map();
+  readonly #buffers = new Map<RowBuffer, Float32Array[]>();
 
-  constructor(
-    shape: ModelShape,
-    tensors: ReferenceTensors,
-    slots: readonly SlotState[],
-    kv: readonly KvPages[],
-    plan: Plan,
-  ) {
-    this.#shape = shape;
-    this.#tensors = tensors;
-    this.#slots = slots;
-    this.#kv = kv;
-    this.#plan = plan;
-    for (const [name, width] of Object.entries(bufferWidths(shape))) {
-      const drawn = name === "logits" || name === "normedDraw";
-      const rows = drawn ? plan.draws.length : plan.ids.length;
-      const buffer = Array.from({ length: rows }, () => new Float32Array(width));
-      this.#buffers.set(name as RowBuffer, buffer);
+  constructor(view: Omit<PassView, "rows">) {
+    this.shape = view.shape;
+    this.drafter = view.drafter;
+    this.tensors = view.tensors;
+    this.memory = view.memory;
+    this.plan = view.plan;
+    const { ids, draws } = view.plan;
+    for (const [name, width] of bufferWidths(view.shape, view.drafter)) {
+      const length = isDrawBuffer(name) ? draws.length : ids.length;
+      this.#buffers.set(
+        name,
+        Array.from({ length }, () => new Float32Array(width)),
+      );
     }
   }
 
-  /** The rows of a buffer. */
   rows(name: RowBuffer): Float32Array[] {
     return this.#buffers.get(name)!;
   }
 
-  run(steps: readonly Step[]): void {
+  run(steps: readonly Step[]): this {
     for (const step of steps) this.#step(step);
+    return this;
   }
 
   #step(step: Step): void {
     switch (step.op) {
       case "embed":
-        this.#embed(step.matrix, step.out);
+        this.#embed(step);
         break;
       case "tap":
         this.taps.push(concat(this.rows(step.input)));
@@ -82,184 +66,94 @@ export class ReferencePass {
         this.#project(step);
         break;
       case "conv":
-        this.#conv(step.module, step.linearLayer);
+        convStep(this, step);
         break;
       case "scan":
-        this.#scan(step.linearLayer);
+        scanStep(this, step, this.windows);
         break;
       case "gatedNorm":
-        this.#gatedNorm(step.weight);
+        gatedNormStep(this, step);
         break;
       case "rope":
-        this.#rope(step.module, step.fullLayer);
+        this.#rope(step);
         break;
       case "attend":
-        this.#attend(step.fullLayer);
+        this.#attend(step);
         break;
       case "swiglu":
-        this.#swiglu();
+        this.#swiglu(step);
         break;
       default:
-        step satisfies never;
+        draftStep(this, this.drafter!, step);
     }
   }
 
-  #embed(matrix: string, out: RowBuffer): void {
-    const table = this.#tensors.matrix(matrix);
+  #embed({ matrix, out }: Step & { op: "embed" }): void {
+    const table = this.tensors.matrix(matrix);
     this.rows(out).forEach((row, index) => {
-      const at = this.#plan.ids[index]! * row.length;
+      const at = this.plan.ids[index]! * row.length;
       row.set(table.subarray(at, at + row.length));
     });
   }
 
-  #norm(step: Step & { op: "norm" }): void {
-    const weight = this.#tensors.vector(step.weight);
-    const input = this.rows(step.input);
-    this.rows(step.out).forEach((out, index) => {
-      const source = step.rows === "draws" ? this.#plan.draws[index]!.row : index;
-      rmsNorm(input[source]!, weight, this.#shape.normEps, out);
+  #norm({ input, weight, out, rows }: Step & { op: "norm" }): void {
+    const weights = this.tensors.vector(weight);
+    const owner = weight.startsWith(draftPrefix) ? this.drafter! : this.shape;
+    this.rows(out).forEach((row, index) => {
+      const source = rows === "draws" ? this.plan.draws[index]!.row : index;
+      rmsNorm(this.rows(input)[source]!, weights, owner.normEps, row);
     });
   }
 
-  #project(step: Step & { op: "project" }): void {
-    for (const { matrix, out, accumulate } of step.projections) {
-      const weights = this.#tensors.matrix(matrix);
+  #project({ input, projections }: Step & { op: "project" }): void {
+    for (const { matrix, out, accumulate, outAt = 0, rows } of projections) {
+      const weights = this.tensors.matrix(matrix);
       this.rows(out).forEach((row, index) => {
-        const input = this.rows(step.input)[index]!;
-        multiply(weights, input, row, accumulate);
+        const x = this.rows(input)[index]!;
+        const y = row.subarray(outAt, outAt + (rows ?? weights.length / x.length));
+        multiply(weights, x, y, accumulate);
       });
     }
   }
 
-  #conv(module: string, layer: number): void {
-    const weights = this.#tensors.delta(module);
-    const depth = this.#shape.convTaps - 1;
-    this.#eachRow((segment, row, local) => {
-      const history = this.#slots[segment.stateSlot]!.history[layer]!;
-      const window = Array.from({ length: depth + 1 }, (_, j) => {
-        const back = local + j - depth;
-        return back >= 0
-          ? this.rows("qkv")[segment.firstRow + back]!
-          : historyRow(history, depth, back + depth);
+  #rope({ module, fullLayer }: Step & { op: "rope" }): void {
+    const { shape } = this;
+    const rotation = rotationOf(shape);
+    const queryNorm = this.tensors.vector(`${module}.q_norm`);
+    const keyNorm = this.tensors.vector(`${module}.k_norm`);
+    const kv = this.memory.kv.layers[fullLayer]!;
+    eachRow(this.plan, ({ segment, row, place, position }) => {
+      const vectors = this.rows("queryGate")[row]!;
+      const out = this.rows("query")[row]!;
+      // A head's gate lies behind its query.
+      const stride = 2 * shape.headDim;
+      placeQueries(shape, queryNorm, rotation, { vectors, stride, out }, position);
+      const key = this.rows("key")[row]!;
+      const value = this.rows("value")[row]!;
+      placeKeys(shape, keyNorm, rotation, { key, value, position }, segment.pages, place, kv);
+    });
+  }
+
+  #attend({ fullLayer }: Step & { op: "attend" }): void {
+    const dim = this.shape.headDim;
+    const kv = this.memory.kv.layers[fullLayer]!;
+    eachRow(this.plan, ({ segment, row, local }) => {
+      const before = Array.from({ length: segment.start }, (_, place) => place);
+      const places = [...before, ...pathOf(segment, local).map((at) => segment.start + at)];
+      const sums = attend(this.shape, this.rows("query")[row]!, places, segment.pages, kv);
+      const gates = this.rows("queryGate")[row]!;
+      const attended = this.rows("attended")[row]!;
+      sums.forEach((sum, at) => {
+        const head = Math.floor(at / dim);
+        attended[at] = sum * sigmoid(gates[(head + 1) * dim + at]!);
       });
-      convolve(this.#shape, weights, window, this.rows("conv")[row]!);
-      gatesOf(weights, this.rows("b")[row]!, this.rows("a")[row]!, this.rows("gates")[row]!);
     });
   }
 
-  #scan(layer: number): void {
-    for (const segment of this.#plan.segments) {
-      const { firstRow, rows, stateSlot, nextSlot } = segment;
-      const rowsOf = (name: RowBuffer) => this.rows(name).slice(firstRow, firstRow + rows);
-      const logged = { conv: rowsOf("conv"), gates: rowsOf("gates"), qkv: rowsOf("qkv") };
-      const from = this.#slots[stateSlot]!;
-      const state = from.state[layer]!.slice();
-      rowsOf("delta").forEach((out, local) => {
-        advance(this.#shape, logged.conv[local]!, logged.gates[local]!, state, out);
-      });
-      if (segment.window) {
-        this.#log(segment.stateSlot, layer, logged);
-        continue;
-      }
-      const to = this.#slots[nextSlot]!;
-      to.state[layer]!.set(state);
-      publish(from.history[layer]!, logged.qkv, to.history[layer]!);
-    }
-  }
-
-  /** The row buffers are used again by the next layer. */
-  #log(slot: SlotId, layer: number, { conv, gates, qkv }: LoggedLayer): void {
-    const copies = (rows: readonly Float32Array[]) => rows.map((row) => row.slice());
-    const log = this.windows.get(slot) ?? [];
-    log[layer] = { conv: copies(conv), gates: copies(gates), qkv: copies(qkv) };
-    this.windows.set(slot, log);
-  }
-
-  #gatedNorm(weightName: string): void {
-    const weight = this.#tensors.vector(weightName);
-    const width = this.#shape.linearValueDim;
-    this.rows("delta").forEach((delta, row) => {
-      const z = this.rows("z")[row]!;
-      const mixed = this.rows("mixed")[row]!;
-      for (let at = 0; at < delta.length; at += width) {
-        const out = mixed.subarray(at, at + width);
-        rmsNorm(delta.subarray(at, at + width), weight, this.#shape.normEps, out);
-        for (let i = 0; i < width; i++) out[i] = out[i]! * silu(z[at + i]!);
-      }
-    });
-  }
-
-  #rope(module: string, layer: number): void {
-    const norms = {
-      query: this.#tensors.vector(`${module}.q_norm`),
-      key: this.#tensors.vector(`${module}.k_norm`),
-    };
-    this.#eachRow((segment, row, local) => {
-      const buffers = {
-        queryGate: this.rows("queryGate")[row]!,
-        key: this.rows("key")[row]!,
-        value: this.rows("value")[row]!,
-        query: this.rows("query")[row]!,
-      };
-      const position = segment.start + local;
-      placeRow(this.#shape, norms, buffers, position, segment.pages, this.#kv[layer]!);
-    });
-  }
-
-  #attend(layer: number): void {
-    this.#eachRow((segment, row, local) => {
-      attendRow(
-        this.#shape,
-        this.rows("query")[row]!,
-        this.rows("queryGate")[row]!,
-        segment.start + local,
-        segment.pages,
-        this.#kv[layer]!,
-        this.rows("attended")[row]!,
-      );
-    });
-  }
-
-  #swiglu(): void {
-    this.rows("gate").forEach((gate, row) => {
-      const up = this.rows("up")[row]!;
+  #swiglu(step: Step & { op: "swiglu" }): void {
+    this.rows(step.gate).forEach((gate, row) => {
+      const up = this.rows(step.up)[row]!;
       for (let i = 0; i < gate.length; i++) gate[i] = silu(gate[i]!) * up[i]!;
     });
   }
-
-  #eachRow(visit: (segment: Segment, row: number, local: number) => void): void {
-    for (const segment of this.#plan.segments) {
-      for (let local = 0; local < segment.rows; local++) {
-        visit(segment, segment.firstRow + local, local);
-      }
-    }
-  }
-}
-
-/** Commits the first `rows` rows of a window: the same steps on the slot's own state. */
-export function commit(shape: ModelShape, slot: SlotState, log: WindowLog, rows: number): void {
-  const unused = new Float32Array(shape.linearValueHeads * shape.linearValueDim);
-  log.forEach(({ conv, gates, qkv }, layer) => {
-    for (let row = 0; row < rows; row++) {
-      advance(shape, conv[row]!, gates[row]!, slot.state[layer]!, unused);
-    }
-    publish(slot.history[layer]!, qkv.slice(0, rows), slot.history[layer]!);
-  });
-}
-
-/** The last taps − 1 raw rows of (old history, rows), oldest first; `to` may be `history`. */
-function publish(history: Float32Array, rows: readonly Float32Array[], to: Float32Array): void {
-  const width = rows[0]!.length;
-  const all = concat([history, ...rows.slice(-Math.max(1, history.length / width))]);
-  to.set(all.subarray(all.length - to.length));
-}
-
-function historyRow(history: Float32Array, depth: number, index: number): Float32Array {
-  const width = history.length / depth;
-  return history.subarray(index * width, (index + 1) * width);
-}
-
-/** Floats of all KV pages of one layer. */
-export function pageFloats(shape: ModelShape): number {
-  return shape.kvHeadCount * pageRows * shape.headDim;
 }

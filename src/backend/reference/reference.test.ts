@@ -2,6 +2,7 @@ import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
 import { backendCases } from "../backend.cases.ts";
 import { withNanToken } from "../broken.cases.ts";
+import { draftCases } from "../drafts.cases.ts";
 import { ReferenceBackend } from "./reference.ts";
 
 const weights = randomWeights(tinyShape(), { seed: 3, bits: 4, groupSize: 32 });
@@ -12,3 +13,5 @@ backendCases({
   openBroken: (sizes) =>
     ReferenceBackend.open({ ...sizes, weights: withNanToken(weights), taps: [] }),
 });
+
+draftCases({ name: "reference", open: (options) => ReferenceBackend.open(options) });

@@ -2,9 +2,8 @@ import { nextTask } from "../../clock.ts";
 import type { BackendLostError } from "../../errors.ts";
 import { invariant, MemoryError } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
-import { forwardSteps, type Step } from "../../model/forward.ts";
+import type { Step } from "../../model/forward.ts";
 import { type Plan, validatePlan } from "../../model/plan.ts";
-import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { concat } from "../arrays.ts";
 import type {
   Backend,
@@ -14,12 +13,21 @@ import type {
   PassResult,
   Snapshot,
 } from "../backend.ts";
-import { drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { checkDraft, checkExtend } from "../draft-plans.ts";
+import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
 import { OpenWindows } from "../windows.ts";
-import { type KvPages, kvOffset } from "./attention.ts";
-import { loadReference, type ReferenceTensors, referenceBytes } from "./load.ts";
-import { commit, pageFloats, ReferencePass, type SlotState, type WindowLog } from "./pass.ts";
+import { commit } from "./delta-steps.ts";
+import {
+  headRowsOf,
+  loadReference,
+  type ReferenceSteps,
+  type ReferenceTensors,
+  referenceBytes,
+  referenceSteps,
+} from "./load.ts";
+import { movePath, type ReferenceMemory, readKv, referenceMemory, writeKv } from "./memory.ts";
+import { ReferencePass } from "./pass.ts";
 
 /**
  * Plain TypeScript: f32 storage, f64 sums, slow and obvious. The oracle for every kernel. Passes run
@@ -28,50 +36,37 @@ import { commit, pageFloats, ReferencePass, type SlotState, type WindowLog } fro
 export class ReferenceBackend implements Backend {
   readonly info: BackendInfo;
   readonly lost: Promise<BackendLostError> = new Promise(() => {});
-  readonly #shape: ModelShape;
   readonly #tensors: ReferenceTensors;
-  readonly #steps: readonly Step[];
-  readonly #slots: readonly SlotState[];
-  readonly #kv: readonly KvPages[];
+  readonly #steps: ReferenceSteps;
+  readonly #memory: ReferenceMemory;
+  readonly #headRows: number;
   readonly #results = new Map<PassHandle, PassResult>();
   readonly #keptLogits = new Map<SlotId, Float32Array>();
   readonly #windows = new OpenWindows();
-  /** What each slot's latest window left for its keep. */
-  readonly #logs = new Map<SlotId, WindowLog>();
+  /** By slot, the pass of its latest window. */
+  readonly #windowPasses = new Map<SlotId, ReferencePass>();
   #passes = 0;
 
   private constructor(options: BackendOptions, tensors: ReferenceTensors) {
-    const { shape } = options.weights;
-    const sizes = derivedSizes(shape);
-    this.#shape = shape;
     this.#tensors = tensors;
-    this.#steps = forwardSteps(shape, options.taps);
-    const floats = (count: number, length: number) =>
-      Array.from({ length: count }, () => new Float32Array(length));
-    this.#slots = Array.from({ length: options.slots }, () => ({
-      state: floats(sizes.linearLayers, sizes.stateFloats),
-      history: floats(sizes.linearLayers, sizes.historyFloats),
-    }));
-    const kvFloats = options.pages * pageFloats(shape);
-    this.#kv = Array.from({ length: sizes.fullLayers }, () => ({
-      keys: new Float32Array(kvFloats),
-      values: new Float32Array(kvFloats),
-    }));
-    const slotBytes = 4 * sizes.linearLayers * (sizes.stateFloats + sizes.historyFloats);
+    this.#steps = referenceSteps(options);
+    this.#memory = referenceMemory(options);
+    this.#headRows = headRowsOf(options);
     this.info = {
       name: "reference",
       device: "plain TypeScript",
       arithmetic: "f32 storage, f64 sums",
       activations: "f32",
-      shape,
+      shape: options.weights.shape,
+      drafter: options.drafter?.weights.shape ?? null,
       slots: options.slots,
       pages: options.pages,
       rowsMax: options.rowsMax,
       drawsMax: options.drawsMax,
       memory: {
         weightBytes: tensors.bytes,
-        stateBytes: options.slots * slotBytes,
-        kvBytes: 8 * sizes.fullLayers * kvFloats,
+        stateBytes: this.#memory.stateBytes,
+        kvBytes: this.#memory.kvBytes,
         workspaceBytes: 0,
       },
     };
@@ -88,7 +83,7 @@ export class ReferenceBackend implements Backend {
   open(slot: SlotId): void {
     this.#keptLogits.delete(slot);
     this.#windows.drop(slot);
-    const { state, history } = this.#slots[slot]!;
+    const { state, history } = this.#memory.slots[slot]!;
     for (const array of [...state, ...history]) array.fill(0);
   }
 
@@ -97,23 +92,38 @@ export class ReferenceBackend implements Backend {
   }
 
   verify(plan: Plan): PassHandle {
-    validatePlan(plan, { ...this.info, vocabSize: this.#shape.vocabSize });
-    const handle = (this.#passes + 1) as PassHandle;
-    this.#windows.begin(handle, plan);
-    this.#passes = handle;
-    const pass = new ReferencePass(this.#shape, this.#tensors, this.#slots, this.#kv, plan);
-    pass.run(this.#steps);
-    for (const [slot, log] of pass.windows) this.#logs.set(slot, log);
+    validatePlan(plan, { ...this.info, vocabSize: this.info.shape.vocabSize });
+    const handle = this.#begin(plan);
+    const pass = this.#run(plan, this.#steps.forward);
+    for (const slot of pass.windows.keys()) this.#windowPasses.set(slot, pass);
     const draws = drawCandidates(plan, (draw) => pass.rows("logits")[draw]!, this.#keptLogits);
-    this.#results.set(handle, { draws, taps: pass.taps });
+    this.#results.set(handle, { draws, taps: pass.taps, selector: null });
     return handle;
   }
 
-  keep(handle: PassHandle, rows: readonly number[]): void {
-    for (const { slot, rows: count } of this.#windows.close(handle, rows)) {
-      commit(this.#shape, this.#slots[slot]!, this.#logs.get(slot)!, count);
-      this.#keptLogits.delete(slot);
+  keep(handle: PassHandle, paths: readonly (readonly number[])[]): void {
+    for (const { slot, segment, path, draw } of this.#windows.close(handle, paths)) {
+      const pass = this.#windowPasses.get(slot)!;
+      commit(this.info.shape, this.#memory.slots[slot]!, pass.windows.get(slot) ?? [], path);
+      movePath(this.#memory, segment, path);
+      keepLogits(this.#keptLogits, slot, draw === null ? null : pass.rows("logits")[draw]!);
     }
+  }
+
+  extend(plan: Plan): void {
+    checkExtend(this.info, plan);
+    this.#begin(plan);
+    this.#run(plan, this.#steps.context);
+  }
+
+  draft(plan: Plan): PassHandle {
+    checkDraft(this.info, plan);
+    const handle = this.#begin(plan);
+    const pass = this.#run(plan, this.#steps.block);
+    const proposed = (draw: number) => pass.rows("logits")[draw]!.subarray(0, this.#headRows);
+    const selector = this.info.drafter?.selector ? concat(pass.rows("selector")) : null;
+    this.#results.set(handle, { draws: draftCandidates(plan, proposed), taps: [], selector });
+    return handle;
   }
 
   async read(handle: PassHandle): Promise<PassResult> {
@@ -126,34 +136,37 @@ export class ReferenceBackend implements Backend {
 
   async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
     this.#windows.refuse(slot);
-    const { state, history } = this.#slots[slot]!;
-    const sizes = derivedSizes(this.#shape);
-    const keys = new Float32Array(sizes.fullLayers * rows * sizes.kvDim);
-    const values = new Float32Array(keys.length);
-    this.#eachKv(pages, rows, (layer, from, to, width) => {
-      const kv = this.#kv[layer]!;
-      keys.set(kv.keys.subarray(from, from + width), to);
-      values.set(kv.values.subarray(from, from + width), to);
-    });
-    const logits = this.#keptLogits.get(slot) ?? null;
-    return { rows, state: concat(state), history: concat(history), keys, values, logits };
+    const { slots, kv, draftKv } = this.#memory;
+    const { state, history } = slots[slot]!;
+    const { keys, values } = readKv(kv, pages, rows);
+    const draft = readKv(draftKv, pages, rows);
+    return {
+      rows,
+      state: concat(state),
+      history: concat(history),
+      keys,
+      values,
+      draftKeys: draft.keys,
+      draftValues: draft.values,
+      logits: this.#keptLogits.get(slot) ?? null,
+    };
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
     this.#windows.refuse(slot);
     checkSnapshot(this.info, pages, snapshot);
     keepLogits(this.#keptLogits, slot, snapshot.logits);
-    const { state, history } = this.#slots[slot]!;
+    const { slots, kv, draftKv } = this.#memory;
+    const { state, history } = slots[slot]!;
     state.forEach((array, layer) => {
       array.set(snapshot.state.subarray(layer * array.length, (layer + 1) * array.length));
     });
     history.forEach((array, layer) => {
       array.set(snapshot.history.subarray(layer * array.length, (layer + 1) * array.length));
     });
-    this.#eachKv(pages, snapshot.rows, (layer, to, from, width) => {
-      this.#kv[layer]!.keys.set(snapshot.keys.subarray(from, from + width), to);
-      this.#kv[layer]!.values.set(snapshot.values.subarray(from, from + width), to);
-    });
+    writeKv(kv, pages, snapshot.rows, snapshot);
+    const draft = { keys: snapshot.draftKeys, values: snapshot.draftValues };
+    writeKv(draftKv, pages, snapshot.rows, draft);
   }
 
   release(slot: SlotId): void {
@@ -165,20 +178,16 @@ export class ReferenceBackend implements Backend {
     this.#results.clear();
   }
 
-  /** Visits every KV vector of positions [0, rows): its place in the pages and in a snapshot. */
-  #eachKv(
-    pages: readonly PageId[],
-    rows: number,
-    visit: (layer: number, inPages: number, inSnapshot: number, width: number) => void,
-  ): void {
-    const width = this.#shape.headDim;
-    this.#kv.forEach((_, layer) => {
-      for (let row = 0; row < rows; row++) {
-        for (let head = 0; head < this.#shape.kvHeadCount; head++) {
-          const at = ((layer * rows + row) * this.#shape.kvHeadCount + head) * width;
-          visit(layer, kvOffset(this.#shape, pages, row, head), at, width);
-        }
-      }
-    });
+  #begin(plan: Plan): PassHandle {
+    const handle = (this.#passes + 1) as PassHandle;
+    this.#windows.begin(handle, plan);
+    this.#passes = handle;
+    return handle;
+  }
+
+  #run(plan: Plan, steps: readonly Step[]): ReferencePass {
+    const { shape, drafter } = this.info;
+    const view = { shape, drafter, tensors: this.#tensors, memory: this.#memory, plan };
+    return new ReferencePass(view).run(steps);
   }
 }

@@ -21,6 +21,9 @@ export const CONTROL_SLEEPERS = 192;
 /** One word a thread: the last pass that it has left. */
 export const CONTROL_LEFT = 1024;
 
+/** Behind the control block: constants of `kernels/math.ts`. */
+export const CONSTANTS_BASE = 3072;
+
 // A step's counters, each on a cache line of its own: units claimed, units done.
 export const STEP_CLAIMED = 0;
 export const STEP_DONE = 64;
@@ -29,6 +32,7 @@ export const STEP_BYTES = 128;
 export const UNIT_BITS = 20;
 
 // Pass block, byte offsets from its base (the host writes it before each pass).
+/** Rows of the target's pass and those of them that draw; zero in a pass of another kind, as is each count below. */
 export const PASS_ROWS = 0;
 export const PASS_DRAWS = 4;
 export const PASS_SEGMENTS = 8;
@@ -40,10 +44,17 @@ export const PASS_ROW_SEGMENTS = 20;
 export const PASS_DRAW_ROWS = 24;
 /** Pointer to segment records. */
 export const PASS_SEGMENT_TABLE = 28;
-/** Pointer to f32 [rows, rotaryDim]: cosines then sines of each row's angles. */
+/** Pointer to f32 [rows, dims that rotate]: cosines then sines of each row's angles. */
 export const PASS_ROPE = 32;
 /** Windows to commit: nonzero in a pass that does nothing else, whose segments are their kept rows. */
 export const PASS_KEEPS = 36;
+/** The same windows, where any of them keeps rows that have to move to their places. */
+export const PASS_MOVES = 40;
+/** Rows that extend a drafter's context. */
+export const PASS_CONTEXT_ROWS = 44;
+/** Rows of blocks to draft, and those of them that draw. */
+export const PASS_BLOCK_ROWS = 48;
+export const PASS_BLOCK_DRAWS = 52;
 export const PASS_BYTES = 64;
 
 // Segment record.
@@ -55,6 +66,13 @@ export const SEGMENT_NEXT_SLOT = 12;
 export const SEGMENT_PAGES = 16;
 /** 1 where the rows are scanned without storing the state. */
 export const SEGMENT_WINDOW = 20;
+/** Absolute position and place of the first row. */
+export const SEGMENT_START = 24;
+/**
+ * Of a tree, pointer to i32 [rows, WINDOW_ROWS]: each row's ancestors and itself, the root first; of a window to
+ * commit, to i32 [WINDOW_ROWS]: the kept rows. 0: each row's parent is the row before it.
+ */
+export const SEGMENT_PATHS = 28;
 export const SEGMENT_BYTES = 32;
 
 // Op codes.
@@ -69,6 +87,30 @@ export const OP_ATTEND = 8;
 export const OP_SWIGLU = 9;
 export const OP_TAP = 10;
 export const OP_KEEP = 11;
+export const OP_MOVE_KV = 12;
+export const OP_MOVE_FEATURES = 13;
+export const OP_FEATURE = 14;
+export const OP_GATHER = 15;
+export const OP_DYNAMIC_CONV = 16;
+
+// Attention record: sizes and rules of ROPE, ATTEND and MOVE_KV.
+export const ATTENTION_HEADS = 0;
+export const ATTENTION_KV_HEADS = 4;
+export const ATTENTION_HEAD_DIM = 8;
+export const ATTENTION_ROTARY_DIM = 12;
+export const ATTENTION_PAGE_BYTES = 16;
+/** Heads from one query to the next in its row: 2 where each is followed by its gate. */
+export const ATTENTION_QUERY_STEP = 20;
+/** How far back a row sees what was before its segment; 0: all of it. */
+export const ATTENTION_WINDOW = 24;
+/** 1 where a row sees all of its segment, not just the rows before it. */
+export const ATTENTION_WHOLE = 28;
+
+// Ring record: a slot's features by place.
+export const RING_AT = 0;
+export const RING_SLOT_BYTES = 4;
+export const RING_ROWS = 8;
+export const RING_ROW_BYTES = 12;
 
 // Matrix record: what a packed matrix is and where it lies.
 export const MATRIX_KIND = 0;
@@ -79,6 +121,8 @@ export const MATRIX_GROUP = 12;
 export const MATRIX_DATA = 16;
 /** Pointer to f32 [row block, group, 8]: four scales, then four biases. */
 export const MATRIX_SCALES = 20;
+/** The bits of a word that hold its lowest code; of bf16, its upper float. */
+export const MATRIX_MASK = 24;
 export const MATRIX_BYTES = 32;
 
 export const KIND_AFFINE4 = 1;

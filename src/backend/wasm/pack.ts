@@ -13,6 +13,7 @@ import {
   MATRIX_DATA,
   MATRIX_GROUP,
   MATRIX_KIND,
+  MATRIX_MASK,
   MATRIX_ROWS,
   MATRIX_SCALES,
 } from "./layout.ts";
@@ -31,6 +32,12 @@ function kindOf(matrix: Matrix): number {
   return matrix.dtype === "bf16" ? KIND_BF16 : KIND_F32;
 }
 
+/** The bits of a word that hold its lowest code; of bf16, its upper float; f32 needs none. */
+function maskOf(matrix: Matrix): number {
+  if (matrix.kind === "affine") return matrix.bits <= 4 ? 0xf : 0xff;
+  return matrix.dtype === "bf16" ? 0xffff0000 : 0;
+}
+
 const dataBytes = (matrix: Matrix): number =>
   (roundUp(matrix.rows, BLOCK_ROWS) * matrix.cols * packedBits(matrix)) / 8;
 
@@ -39,20 +46,20 @@ const scaleBytes = (matrix: Matrix): number =>
     ? 0
     : (roundUp(matrix.rows, BLOCK_ROWS) * matrix.cols * 8) / matrix.groupSize;
 
+/** A matrix in the arena. */
+export interface PlacedMatrix {
+  readonly matrix: Matrix;
+  readonly data: number;
+  readonly scales: number;
+}
+
 /**
  * Places a matrix in the block layout of `kernels/affine.ts` and `kernels/dense.ts`; it is read and
- * packed a few rows at a time, and rows past the last are zero. Returns the address of its record.
+ * packed a few rows at a time, and rows past the last are zero.
  */
-export function placeMatrix(arena: Arena, matrix: Matrix): number {
+export function placeMatrix(arena: Arena, matrix: Matrix): PlacedMatrix {
   const data = arena.place(dataBytes(matrix));
   const scales = arena.place(scaleBytes(matrix));
-  const words = new Array<number>(MATRIX_BYTES / 4).fill(0);
-  words[MATRIX_KIND / 4] = kindOf(matrix);
-  words[MATRIX_ROWS / 4] = matrix.rows;
-  words[MATRIX_COLS / 4] = matrix.cols;
-  words[MATRIX_GROUP / 4] = matrix.kind === "affine" ? matrix.groupSize : 0;
-  words[MATRIX_DATA / 4] = data;
-  words[MATRIX_SCALES / 4] = scales;
   arena.later(async () => {
     for (let row = 0; row < matrix.rows; row += rowsPerRead) {
       const count = Math.min(rowsPerRead, matrix.rows - row);
@@ -60,6 +67,20 @@ export function placeMatrix(arena: Arena, matrix: Matrix): number {
       else await packDense(arena, matrix, row, count, data);
     }
   });
+  return { matrix, data, scales };
+}
+
+/** Places the record by which kernels know the first rows of a matrix. Returns its address. */
+export function placeRecord(arena: Arena, placed: PlacedMatrix, rows: number): number {
+  const { matrix, data, scales } = placed;
+  const words = new Array<number>(MATRIX_BYTES / 4).fill(0);
+  words[MATRIX_KIND / 4] = kindOf(matrix);
+  words[MATRIX_ROWS / 4] = rows;
+  words[MATRIX_COLS / 4] = matrix.cols;
+  words[MATRIX_GROUP / 4] = matrix.kind === "affine" ? matrix.groupSize : 0;
+  words[MATRIX_DATA / 4] = data;
+  words[MATRIX_SCALES / 4] = scales;
+  words[MATRIX_MASK / 4] = maskOf(matrix);
   return arena.placeU32(words);
 }
 

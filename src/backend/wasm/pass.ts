@@ -1,14 +1,17 @@
-import type { Plan } from "../../model/plan.ts";
-import { writeRope } from "../../model/rope.ts";
-import type { ModelShape } from "../../model/shape.ts";
-import type { KeptWindow } from "../windows.ts";
+import { depthsOf, type Plan, pathOf, type Segment } from "../../model/plan.ts";
+import { type Rotation, writeRope } from "../../model/rope.ts";
+import { isPrefix, type KeptWindow } from "../windows.ts";
 import type { Arena } from "./arena.ts";
 import {
+  PASS_BLOCK_DRAWS,
+  PASS_BLOCK_ROWS,
   PASS_BYTES,
+  PASS_CONTEXT_ROWS,
   PASS_DRAW_ROWS,
   PASS_DRAWS,
   PASS_IDS,
   PASS_KEEPS,
+  PASS_MOVES,
   PASS_POSITIONS,
   PASS_ROPE,
   PASS_ROW_SEGMENTS,
@@ -19,62 +22,119 @@ import {
   SEGMENT_FIRST_ROW,
   SEGMENT_NEXT_SLOT,
   SEGMENT_PAGES,
+  SEGMENT_PATHS,
   SEGMENT_ROWS,
+  SEGMENT_START,
   SEGMENT_STATE_SLOT,
   SEGMENT_WINDOW,
+  WINDOW_ROWS,
 } from "./layout.ts";
 import type { PassPlaces } from "./places.ts";
 
-/** Writes a validated plan where the kernels read it. */
-export function writePass(arena: Arena, shape: ModelShape, places: PassPlaces, plan: Plan): void {
-  const rows = plan.ids.length;
-  const block = arena.u32(places.block, PASS_BYTES / 4);
-  block[PASS_ROWS / 4] = rows;
-  block[PASS_DRAWS / 4] = plan.draws.length;
-  block[PASS_SEGMENTS / 4] = plan.segments.length;
-  block[PASS_KEEPS / 4] = 0;
-  block[PASS_IDS / 4] = places.ids;
-  block[PASS_POSITIONS / 4] = places.positions;
-  block[PASS_ROW_SEGMENTS / 4] = places.rowSegments;
-  block[PASS_DRAW_ROWS / 4] = places.drawRows;
-  block[PASS_SEGMENT_TABLE / 4] = places.segments;
-  block[PASS_ROPE / 4] = places.rope;
-  arena.i32(places.ids, rows).set(plan.ids);
-  arena.i32(places.drawRows, plan.draws.length).set(plan.draws.map((draw) => draw.row));
-  const positions = arena.i32(places.positions, rows);
-  const rowSegments = arena.i32(places.rowSegments, rows);
-  let pageTable = places.pageTables;
-  plan.segments.forEach((segment, index) => {
-    const record = arena.u32(places.segments + index * SEGMENT_BYTES, SEGMENT_BYTES / 4);
+/** Which instructions a plan is for, by the places of their counts. */
+export const passKinds = {
+  target: { rows: PASS_ROWS, draws: PASS_DRAWS },
+  context: { rows: PASS_CONTEXT_ROWS, draws: null },
+  block: { rows: PASS_BLOCK_ROWS, draws: PASS_BLOCK_DRAWS },
+} as const;
+
+/** Writes passes where the kernels read them. */
+export class PassWriter {
+  readonly #arena: Arena;
+  readonly #places: PassPlaces;
+  /** Where the next page table lies, and the next paths. */
+  #pageTable = 0;
+  #paths = 0;
+
+  constructor(arena: Arena, places: PassPlaces) {
+    this.#arena = arena;
+    this.#places = places;
+  }
+
+  /** Writes a validated plan. */
+  plan(plan: Plan, kind: keyof typeof passKinds, rotation: Rotation): void {
+    const places = this.#places;
+    const count = plan.ids.length;
+    const { rows, draws } = passKinds[kind];
+    const block = this.#begin(plan.segments.length);
+    block[rows / 4] = count;
+    if (draws !== null) block[draws / 4] = plan.draws.length;
+    this.#arena.i32(places.ids, count).set(plan.ids);
+    const drawRows = this.#arena.i32(places.drawRows, plan.draws.length);
+    drawRows.set(plan.draws.map((draw) => draw.row));
+    const positions = this.#arena.i32(places.positions, count);
+    const rowSegments = this.#arena.i32(places.rowSegments, count);
+    plan.segments.forEach((segment, index) => {
+      const { firstRow } = segment;
+      this.#segment(index, segment, this.#treePaths(segment));
+      rowSegments.fill(index, firstRow, firstRow + segment.rows);
+      depthsOf(segment).forEach((depth, local) => {
+        positions[firstRow + local] = segment.start + depth;
+      });
+    });
+    const table = this.#arena.f32(places.rope, count * 2 * rotation.frequencies.length);
+    writeRope(table, positions, rotation);
+  }
+
+  /** Writes a pass without rows that commits windows. */
+  keep(windows: readonly KeptWindow[]): void {
+    const block = this.#begin(windows.length);
+    block[PASS_KEEPS / 4] = windows.length;
+    const moving = windows.some(({ path }) => !isPrefix(path));
+    block[PASS_MOVES / 4] = moving ? windows.length : 0;
+    windows.forEach(({ segment, path }, index) => {
+      const paths = isPrefix(path) ? 0 : this.#path(path);
+      this.#segment(index, { ...segment, firstRow: 0, rows: path.length }, paths);
+    });
+  }
+
+  /** Every count but the segments' is zero. */
+  #begin(segments: number): Uint32Array {
+    const places = this.#places;
+    const block = this.#arena.u32(places.block, PASS_BYTES / 4).fill(0);
+    block[PASS_SEGMENTS / 4] = segments;
+    block[PASS_IDS / 4] = places.ids;
+    block[PASS_POSITIONS / 4] = places.positions;
+    block[PASS_ROW_SEGMENTS / 4] = places.rowSegments;
+    block[PASS_DRAW_ROWS / 4] = places.drawRows;
+    block[PASS_SEGMENT_TABLE / 4] = places.segments;
+    block[PASS_ROPE / 4] = places.rope;
+    this.#pageTable = places.pageTables;
+    this.#paths = places.paths;
+    return block;
+  }
+
+  #segment(index: number, segment: Segment, paths: number): void {
+    const record = this.#arena.u32(
+      this.#places.segments + index * SEGMENT_BYTES,
+      SEGMENT_BYTES / 4,
+    );
     record[SEGMENT_FIRST_ROW / 4] = segment.firstRow;
     record[SEGMENT_ROWS / 4] = segment.rows;
     record[SEGMENT_STATE_SLOT / 4] = segment.stateSlot;
     record[SEGMENT_NEXT_SLOT / 4] = segment.nextSlot;
-    record[SEGMENT_PAGES / 4] = pageTable;
+    record[SEGMENT_PAGES / 4] = this.#pageTable;
     record[SEGMENT_WINDOW / 4] = segment.window ? 1 : 0;
-    arena.i32(pageTable, segment.pages.length).set(segment.pages);
-    pageTable += 4 * segment.pages.length;
-    for (let local = 0; local < segment.rows; local++) {
-      positions[segment.firstRow + local] = segment.start + local;
-      rowSegments[segment.firstRow + local] = index;
-    }
-  });
-  writeRope(arena.f32(places.rope, rows * shape.rotaryDim), positions, shape);
-}
+    record[SEGMENT_START / 4] = segment.start;
+    record[SEGMENT_PATHS / 4] = paths;
+    this.#arena.i32(this.#pageTable, segment.pages.length).set(segment.pages);
+    this.#pageTable += 4 * segment.pages.length;
+  }
 
-/** Writes a pass without rows that commits windows. */
-export function writeKeep(arena: Arena, places: PassPlaces, windows: readonly KeptWindow[]): void {
-  const block = arena.u32(places.block, PASS_BYTES / 4);
-  block[PASS_ROWS / 4] = 0;
-  block[PASS_DRAWS / 4] = 0;
-  block[PASS_SEGMENTS / 4] = windows.length;
-  block[PASS_KEEPS / 4] = windows.length;
-  block[PASS_SEGMENT_TABLE / 4] = places.segments;
-  windows.forEach(({ slot, rows }, index) => {
-    const record = arena.u32(places.segments + index * SEGMENT_BYTES, SEGMENT_BYTES / 4);
-    record[SEGMENT_FIRST_ROW / 4] = 0;
-    record[SEGMENT_ROWS / 4] = rows;
-    record[SEGMENT_STATE_SLOT / 4] = slot;
-    record[SEGMENT_NEXT_SLOT / 4] = slot;
-  });
+  /** The paths of a tree's rows; 0 where each row's parent is the row before it. */
+  #treePaths(segment: Segment): number {
+    const { parents, rows } = segment;
+    if (!parents || parents.every((parent, row) => parent === row - 1)) return 0;
+    const at = this.#paths;
+    for (let local = 0; local < rows; local++) this.#path(pathOf(segment, local));
+    return at;
+  }
+
+  /** Writes a path; returns where. */
+  #path(path: readonly number[]): number {
+    const at = this.#paths;
+    this.#arena.i32(at, path.length).set(path);
+    this.#paths += 4 * WINDOW_ROWS;
+    return at;
+  }
 }

@@ -1,5 +1,6 @@
-import { bufferWidths, type RowBuffer } from "../../model/forward.ts";
-import { derivedSizes, type ModelShape } from "../../model/shape.ts";
+import { drafterSizes, featureRowsOf } from "../../model/drafter-shape.ts";
+import { bufferWidths, isDrawBuffer, type RowBuffer } from "../../model/forward.ts";
+import { derivedSizes } from "../../model/shape.ts";
 import type { BackendOptions, MemoryUse } from "../backend.ts";
 import { type Arena, roundUp } from "./arena.ts";
 import { PAGE_ROWS, PASS_BYTES, SCRATCH_PREPARED, SEGMENT_BYTES, WINDOW_ROWS } from "./layout.ts";
@@ -10,18 +11,33 @@ export interface RowArray {
   readonly strideBytes: number;
 }
 
+/** Keys and values in pages. */
+export interface KvPlaces {
+  /** One a layer: [page, kv head, 64, head dim]. */
+  readonly keys: readonly number[];
+  readonly values: readonly number[];
+  readonly heads: number;
+  readonly headDim: number;
+  readonly pageBytes: number;
+}
+
+/** Rows of features by slot, and in it by place mod `rows`. */
+export interface FeaturePlaces extends RowArray {
+  readonly rows: number;
+}
+
 /** Where everything but the weights lies. */
 export interface Places {
   readonly buffers: ReadonlyMap<RowBuffer, RowArray>;
+  /** Floats of each row buffer. */
+  readonly widths: ReadonlyMap<RowBuffer, number>;
   readonly taps: readonly RowArray[];
   /** One a linear layer: [slot, value head, key dim, value dim]. */
   readonly states: readonly number[];
   /** One a linear layer: [slot, taps − 1, channels]. */
   readonly histories: readonly number[];
-  /** One a full layer: [page, kv head, 64, head dim]. */
-  readonly keys: readonly number[];
-  readonly values: readonly number[];
-  readonly pageBytes: number;
+  readonly kv: KvPlaces;
+  readonly draft: { readonly kv: KvPlaces; readonly features: FeaturePlaces } | null;
   /** One a linear layer: [slot, row] of a window's raw qkv, keys, δ and decays, for its keep. */
   readonly logs: readonly number[];
   readonly logRowBytes: number;
@@ -41,12 +57,15 @@ export interface PassPlaces {
   readonly segments: number;
   readonly rope: number;
   readonly pageTables: number;
+  readonly paths: number;
 }
 
 export function placeAll(arena: Arena, options: BackendOptions, threads: number): Places {
   const { slots, pages, rowsMax, drawsMax, taps } = options;
   const { shape } = options.weights;
+  const drafter = options.drafter?.weights.shape ?? null;
   const sizes = derivedSizes(shape);
+  const widths = bufferWidths(shape, drafter);
   const measured = <T>(place: () => T): [T, number] => {
     const before = arena.bytes;
     const result = place();
@@ -58,23 +77,32 @@ export function placeAll(arena: Arena, options: BackendOptions, threads: number)
   const [state, stateBytes] = measured(() => ({
     states: many(sizes.linearLayers, 4 * slots * sizes.stateFloats),
     histories: many(sizes.linearLayers, 4 * slots * sizes.historyFloats),
+    features: drafter && placeFeatures(arena, slots, rowsMax, drafterSizes(drafter).featureDim),
   }));
-  const pageBytes = 4 * shape.kvHeadCount * PAGE_ROWS * shape.headDim;
   const [kv, kvBytes] = measured(() => ({
-    keys: many(sizes.fullLayers, pages * pageBytes),
-    values: many(sizes.fullLayers, pages * pageBytes),
+    target: placeKv(arena, sizes.fullLayers, shape.kvHeadCount, shape.headDim, pages),
+    draft:
+      drafter && placeKv(arena, drafter.layers.length, drafter.kvHeadCount, drafter.headDim, pages),
   }));
   const logFloats = sizes.convDim + sizes.keyDim + sizes.valueDim + shape.linearValueHeads;
   const logRowBytes = roundUp(4 * logFloats, 64);
   const [workspace, workspaceBytes] = measured(() => ({
     logs: many(sizes.linearLayers, slots * WINDOW_ROWS * logRowBytes),
-    buffers: placeBuffers(arena, shape, rowsMax, drawsMax),
+    buffers: placeBuffers(arena, widths, rowsMax, drawsMax),
     taps: taps.map(() => placeRows(arena, rowsMax, shape.hiddenSize)),
     pass: placePass(arena, options),
-    scratches: many(threads, scratchBytes(shape)),
+    scratches: many(threads, scratchBytes(widths)),
   }));
-  const memory = { stateBytes, kvBytes, workspaceBytes };
-  return { ...state, ...kv, ...workspace, pageBytes, logRowBytes, memory };
+  const { features, ...slotState } = state;
+  return {
+    ...slotState,
+    ...workspace,
+    widths,
+    kv: kv.target,
+    draft: features && kv.draft && { kv: kv.draft, features },
+    logRowBytes,
+    memory: { stateBytes, kvBytes, workspaceBytes },
+  };
 }
 
 function placeRows(arena: Arena, rows: number, width: number): RowArray {
@@ -82,22 +110,44 @@ function placeRows(arena: Arena, rows: number, width: number): RowArray {
   return { at: arena.place(rows * strideBytes), strideBytes };
 }
 
+function placeFeatures(
+  arena: Arena,
+  slots: number,
+  rowsMax: number,
+  featureDim: number,
+): FeaturePlaces {
+  const rows = featureRowsOf(rowsMax);
+  return { ...placeRows(arena, slots * rows, featureDim), rows };
+}
+
+function placeKv(
+  arena: Arena,
+  layers: number,
+  heads: number,
+  headDim: number,
+  pages: number,
+): KvPlaces {
+  const pageBytes = 4 * heads * PAGE_ROWS * headDim;
+  const placeLayers = () => Array.from({ length: layers }, () => arena.place(pages * pageBytes));
+  return { keys: placeLayers(), values: placeLayers(), heads, headDim, pageBytes };
+}
+
 function placeBuffers(
   arena: Arena,
-  shape: ModelShape,
+  widths: ReadonlyMap<RowBuffer, number>,
   rowsMax: number,
   drawsMax: number,
 ): ReadonlyMap<RowBuffer, RowArray> {
   const buffers = new Map<RowBuffer, RowArray>();
-  for (const [name, width] of Object.entries(bufferWidths(shape)) as [RowBuffer, number][]) {
-    const rows = name === "logits" || name === "normedDraw" ? drawsMax : rowsMax;
-    buffers.set(name, placeRows(arena, rows, width));
+  for (const [name, width] of widths) {
+    buffers.set(name, placeRows(arena, isDrawBuffer(name) ? drawsMax : rowsMax, width));
   }
   return buffers;
 }
 
 function placePass(arena: Arena, options: BackendOptions): PassPlaces {
-  const { rowsMax, drawsMax, slots, pages } = options;
+  const { rowsMax, drawsMax, slots, pages, drafter } = options;
+  const ropeDims = Math.max(options.weights.shape.rotaryDim, drafter?.weights.shape.headDim ?? 0);
   return {
     block: arena.place(PASS_BYTES),
     ids: arena.place(4 * rowsMax),
@@ -105,8 +155,9 @@ function placePass(arena: Arena, options: BackendOptions): PassPlaces {
     rowSegments: arena.place(4 * rowsMax),
     drawRows: arena.place(4 * drawsMax),
     segments: arena.place(SEGMENT_BYTES * slots),
-    rope: arena.place(4 * rowsMax * options.weights.shape.rotaryDim),
+    rope: arena.place(4 * rowsMax * ropeDims),
     pageTables: arena.place(4 * slots * pages),
+    paths: arena.place(4 * slots * WINDOW_ROWS * WINDOW_ROWS),
   };
 }
 
@@ -114,7 +165,7 @@ function placePass(arena: Arena, options: BackendOptions): PassPlaces {
  * Row-tile accumulators, then 32 prepared rows of the widest input with sums and scales. The scan of a
  * window has its columns of the state there, which are fewer: qkv has a head's keys twice.
  */
-function scratchBytes(shape: ModelShape): number {
-  const widest = Math.max(...Object.values({ ...bufferWidths(shape), logits: 0 }));
+function scratchBytes(widths: ReadonlyMap<RowBuffer, number>): number {
+  const widest = Math.max(...[...widths].map(([name, width]) => (name === "logits" ? 0 : width)));
   return SCRATCH_PREPARED + 4 * widest * (2 + 32);
 }

@@ -2,13 +2,18 @@ import { expect, test } from "vitest";
 import { NonFiniteLogitsError } from "../../errors.ts";
 import { pageId, slotId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
+import { tinyDrafterShape } from "../../model/drafter-shape.ts";
 import { planPass } from "../../model/plan.ts";
 import { derivedSizes } from "../../model/shape.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
+import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { Weights } from "../../weights/weights.ts";
 import { backendCases } from "../backend.cases.ts";
+import type { BackendOptions } from "../backend.ts";
 import { withNanToken } from "../broken.cases.ts";
+import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
+import { draftCases } from "../drafts.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
 import { PAGE_ROWS } from "./layout.ts";
 import type { WasmPlatform } from "./platform.ts";
@@ -39,6 +44,7 @@ for (const { name, ...choice } of variants) {
     openBroken: (sizes) =>
       WasmBackend.open({ ...sizes, weights: withNanToken(tiny), taps: [], ...choice }),
   });
+  draftCases({ name, open: (options) => WasmBackend.open({ ...options, ...choice }) });
 }
 
 async function compare(weights: Weights, activations: "f32" | "int8"): Promise<number> {
@@ -51,6 +57,14 @@ for (const [changes, [bits, groupSize]] of modelCases) {
   const name = `${bits === "bf16" || bits === "f32" ? bits : `${bits}-bit g${groupSize}`} ${JSON.stringify(changes)}`;
   test(`wasm equals reference: ${name}`, async () => {
     expect(await compare(weights, "f32")).toBeLessThan(2e-4);
+  });
+}
+
+for (const drafter of drafterCases) {
+  test(`wasm's drafter equals reference's: ${drafterCaseName(drafter)}`, async () => {
+    const choice = { platform: nodePlatform, threads: 2, activations: "f32" } as const;
+    const open = (options: BackendOptions) => WasmBackend.open({ ...options, ...choice });
+    expect(await worstDraftDifference(drafter, open)).toBeLessThan(2e-4);
   });
 }
 
@@ -67,6 +81,15 @@ test("a shape that the kernels can't divide is refused by field", async () => {
   const sizes = { weights, slots: 1, pages: 1, rowsMax: 8, drawsMax: 1, taps: [] };
   const choice = { platform: nodePlatform, threads: 1, activations: "f32" } as const;
   await expect(WasmBackend.open({ ...sizes, ...choice })).rejects.toThrow(/linearValueDim.*24/);
+});
+
+test("a drafter that the kernels can't divide is refused by field", async () => {
+  const shape = tinyDrafterShape(tiny.shape, { convolution: { groupSize: 2 } });
+  const drafter = { weights: randomDrafterWeights(shape, { seed: 1, bits: 4, groupSize: 32 }) };
+  const sizes = { weights: tiny, drafter, slots: 1, pages: 1, rowsMax: 8, drawsMax: 1, taps: [] };
+  const choice = { platform: nodePlatform, threads: 1, activations: "f32" } as const;
+  const open = WasmBackend.open({ ...sizes, ...choice });
+  await expect(open).rejects.toThrow(/the drafter's groupSize .* multiple of 4, not 2/);
 });
 
 test("more memory than the machine has is refused with both numbers", async () => {

@@ -1,7 +1,7 @@
 import { type BackendLostError, invariant } from "../../errors.ts";
 import type { PageId, SlotId } from "../../ids.ts";
 import { type Plan, validatePlan } from "../../model/plan.ts";
-import { derivedSizes, type ModelShape } from "../../model/shape.ts";
+import { drafterRotation, type Rotation, rotationOf } from "../../model/rope.ts";
 import { concat } from "../arrays.ts";
 import type {
   Backend,
@@ -11,18 +11,20 @@ import type {
   PassResult,
   Snapshot,
 } from "../backend.ts";
-import { drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { checkDraft, checkExtend } from "../draft-plans.ts";
+import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
-import { OpenWindows } from "../windows.ts";
+import { type KeptWindow, OpenWindows } from "../windows.ts";
 import { Arena } from "./arena.ts";
-import { ACTIVATIONS_F32, ACTIVATIONS_INT8, PAGE_ROWS } from "./layout.ts";
-import { writeKeep, writePass } from "./pass.ts";
-import { type Places, placeAll } from "./places.ts";
+import { ACTIVATIONS_F32, ACTIVATIONS_INT8 } from "./layout.ts";
+import { PassWriter } from "./pass.ts";
+import { type Places, placeAll, type RowArray } from "./places.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { ThreadPool } from "./pool.ts";
 import { probeKernels } from "./probe.ts";
-import { ProgramBuilder } from "./program.ts";
-import { checkShape } from "./support.ts";
+import { buildProgram } from "./program.ts";
+import { SlotMemory } from "./slot-memory.ts";
+import { checkShapes } from "./support.ts";
 
 /** Kernels' control block and guard space lie below. */
 const arenaStart = 4096;
@@ -40,14 +42,21 @@ export interface WasmOptions extends BackendOptions {
 export class WasmBackend implements Backend {
   readonly info: BackendInfo;
   readonly lost: Promise<BackendLostError>;
-  readonly #shape: ModelShape;
   readonly #arena: Arena;
   readonly #places: Places;
   readonly #pool: ThreadPool;
+  readonly #writer: PassWriter;
+  readonly #memory: SlotMemory;
+  readonly #rotation: Rotation;
+  readonly #draftRotation: Rotation | null;
+  /** How many tokens a draft may propose. */
+  readonly #draftVocabulary: number;
   readonly #results = new Map<PassHandle, Promise<PassResult>>();
   readonly #keptLogits = new Map<SlotId, Float32Array>();
   readonly #windows = new OpenWindows();
   #passes = 0;
+  /** The last pass that made logits; they lie where it left them. */
+  #latest: { readonly handle: PassHandle; readonly plan: Plan } | null = null;
   /** Everything that touches the memory, in order. */
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -58,23 +67,29 @@ export class WasmBackend implements Backend {
     pool: ThreadPool,
     info: BackendInfo,
   ) {
-    this.#shape = options.weights.shape;
+    const { shape, drafter } = info;
     this.#arena = arena;
     this.#places = places;
     this.#pool = pool;
+    this.#writer = new PassWriter(arena, places.pass);
+    this.#memory = new SlotMemory(arena, places, shape);
+    this.#rotation = rotationOf(shape);
+    this.#draftRotation = drafter && drafterRotation(drafter.rope, drafter.headDim);
+    this.#draftVocabulary = options.drafter?.vocabulary ?? shape.vocabSize;
     this.info = info;
     this.lost = pool.lost;
   }
 
   static async open(options: WasmOptions): Promise<WasmBackend> {
     const { weights, platform, threads, activations, onProgress } = options;
-    checkShape(weights.shape);
+    const drafter = options.drafter?.weights.shape ?? null;
+    checkShapes(weights.shape, drafter);
     const kernels = await probeKernels(platform);
     const arena = new Arena(arenaStart);
     const places = placeAll(arena, options, threads);
     const before = arena.bytes;
     const kind = activations === "int8" ? ACTIVATIONS_INT8 : ACTIVATIONS_F32;
-    const program = new ProgramBuilder(arena, options, places, kind).build(options.taps);
+    const program = buildProgram(arena, options, places, kind);
     const weightBytes = arena.bytes - before;
     await arena.fill(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, onProgress);
     const setup = {
@@ -93,6 +108,7 @@ export class WasmBackend implements Backend {
       arithmetic: `${simd}, ${kernels.fused ? "fused" : "unfused"} multiply-add, ${activations} activations`,
       activations,
       shape: weights.shape,
+      drafter,
       slots,
       pages,
       rowsMax,
@@ -106,7 +122,7 @@ export class WasmBackend implements Backend {
     this.#windows.drop(slot);
     this.#queue(() => {
       this.#keptLogits.delete(slot);
-      for (const array of [...this.#states(slot), ...this.#histories(slot)]) array.fill(0);
+      this.#memory.clear(slot);
     });
   }
 
@@ -115,27 +131,60 @@ export class WasmBackend implements Backend {
   }
 
   verify(plan: Plan): PassHandle {
-    validatePlan(plan, { ...this.info, vocabSize: this.#shape.vocabSize });
-    const handle = (this.#passes + 1) as PassHandle;
-    this.#windows.begin(handle, plan);
-    this.#passes = handle;
-    this.#results.set(
-      handle,
-      this.#queue(async () => {
-        await this.#pool.run(() => writePass(this.#arena, this.#shape, this.#places.pass, plan));
-        const draws = drawCandidates(plan, (draw) => this.#logits(draw), this.#keptLogits);
-        return { draws, taps: this.#taps(plan.ids.length) };
-      }),
-    );
-    return handle;
+    const { shape } = this.info;
+    validatePlan(plan, { ...this.info, vocabSize: shape.vocabSize });
+    const handle = this.#begin(plan);
+    this.#latest = { handle, plan };
+    return this.#give(handle, async () => {
+      await this.#pool.run(() => this.#writer.plan(plan, "target", this.#rotation));
+      const logitsOf = (draw: number) => this.#logits(draw, shape.vocabSize);
+      const draws = drawCandidates(plan, logitsOf, this.#keptLogits);
+      const { taps } = this.#places;
+      const count = plan.ids.length;
+      const kept = taps.map((tap) => this.#rows(tap, count, shape.hiddenSize));
+      return { draws, taps: kept, selector: null };
+    });
   }
 
-  keep(handle: PassHandle, rows: readonly number[]): void {
-    const kept = this.#windows.close(handle, rows);
+  keep(handle: PassHandle, paths: readonly (readonly number[])[]): void {
+    const kept = this.#windows.close(handle, paths);
     if (kept.length === 0) return;
+    const plan = this.#latest?.handle === handle ? this.#latest.plan : null;
     this.#queue(async () => {
-      await this.#pool.run(() => writeKeep(this.#arena, this.#places.pass, kept));
-      for (const { slot } of kept) this.#keptLogits.delete(slot);
+      for (const window of kept) {
+        const draw = plan ? lastKeptDraw(plan, window) : -1;
+        const { vocabSize } = this.info.shape;
+        const logits = draw < 0 ? null : this.#logits(draw, vocabSize).slice();
+        keepLogits(this.#keptLogits, window.slot, logits);
+      }
+      await this.#pool.run(() => this.#writer.keep(kept));
+    });
+  }
+
+  extend(plan: Plan): void {
+    checkExtend(this.info, plan);
+    this.#begin(plan);
+    this.#queue(() =>
+      this.#pool.run(() => this.#writer.plan(plan, "context", this.#draftRotation!)),
+    );
+  }
+
+  draft(plan: Plan): PassHandle {
+    checkDraft(this.info, plan);
+    const handle = this.#begin(plan);
+    this.#latest = null;
+    return this.#give(handle, async () => {
+      await this.#pool.run(() => this.#writer.plan(plan, "block", this.#draftRotation!));
+      const draws = draftCandidates(plan, (draw) => this.#logits(draw, this.#draftVocabulary));
+      const { buffers, widths } = this.#places;
+      const selector = buffers.get("selector");
+      return {
+        draws,
+        taps: [],
+        selector: selector
+          ? this.#rows(selector, plan.draws.length, widths.get("selector")!)
+          : null,
+      };
     });
   }
 
@@ -150,18 +199,10 @@ export class WasmBackend implements Backend {
     this.#windows.refuse(slot);
     // The caller's array may change before this comes to be done.
     const held = [...pages];
-    return this.#queue(() => {
-      const sizes = derivedSizes(this.#shape);
-      const keys = new Float32Array(sizes.fullLayers * rows * sizes.kvDim);
-      const values = new Float32Array(keys.length);
-      this.#eachKv(held, rows, (keyRow, valueRow, at) => {
-        keys.set(keyRow, at);
-        values.set(valueRow, at);
-      });
-      const state = concat(this.#states(slot));
-      const logits = this.#keptLogits.get(slot) ?? null;
-      return { rows, state, history: concat(this.#histories(slot)), keys, values, logits };
-    });
+    return this.#queue(() => ({
+      ...this.#memory.save(slot, held, rows),
+      logits: this.#keptLogits.get(slot) ?? null,
+    }));
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
@@ -170,12 +211,7 @@ export class WasmBackend implements Backend {
     const held = [...pages];
     this.#queue(() => {
       keepLogits(this.#keptLogits, slot, snapshot.logits);
-      split(snapshot.state, this.#states(slot));
-      split(snapshot.history, this.#histories(slot));
-      this.#eachKv(held, snapshot.rows, (keyRow, valueRow, at) => {
-        keyRow.set(snapshot.keys.subarray(at, at + keyRow.length));
-        valueRow.set(snapshot.values.subarray(at, at + valueRow.length));
-      });
+      this.#memory.restore(slot, held, snapshot);
     });
   }
 
@@ -190,6 +226,19 @@ export class WasmBackend implements Backend {
     await this.#pool.stop();
   }
 
+  /** The next pass's handle; its windows are open. */
+  #begin(plan: Plan): PassHandle {
+    const handle = (this.#passes + 1) as PassHandle;
+    this.#windows.begin(handle, plan);
+    this.#passes = handle;
+    return handle;
+  }
+
+  #give(handle: PassHandle, pass: () => Promise<PassResult>): PassHandle {
+    this.#results.set(handle, this.#queue(pass));
+    return handle;
+  }
+
   /** Runs after all that was queued before, whether it failed or not. */
   #queue<T>(task: () => T | Promise<T>): Promise<T> {
     const result = this.#tail.then(task);
@@ -197,64 +246,22 @@ export class WasmBackend implements Backend {
     return result;
   }
 
-  #logits(draw: number): Float32Array {
+  #logits(draw: number, width: number): Float32Array {
     const { at, strideBytes } = this.#places.buffers.get("logits")!;
-    return this.#arena.f32(at + draw * strideBytes, this.#shape.vocabSize);
+    return this.#arena.f32(at + draw * strideBytes, width);
   }
 
-  #taps(rows: number): Float32Array[] {
-    const width = this.#shape.hiddenSize;
-    return this.#places.taps.map(({ at, strideBytes }) => {
-      const all = new Float32Array(rows * width);
-      for (let row = 0; row < rows; row++) {
-        all.set(this.#arena.f32(at + row * strideBytes, width), row * width);
-      }
-      return all;
-    });
-  }
-
-  #states(slot: SlotId): Float32Array[] {
-    const { stateFloats } = derivedSizes(this.#shape);
-    return this.#places.states.map((at) =>
-      this.#arena.f32(at + 4 * slot * stateFloats, stateFloats),
+  /** Copies [rows, width] out. */
+  #rows({ at, strideBytes }: RowArray, rows: number, width: number): Float32Array {
+    const each = Array.from({ length: rows }, (_, row) =>
+      this.#arena.f32(at + row * strideBytes, width),
     );
-  }
-
-  #histories(slot: SlotId): Float32Array[] {
-    const { historyFloats } = derivedSizes(this.#shape);
-    return this.#places.histories.map((at) =>
-      this.#arena.f32(at + 4 * slot * historyFloats, historyFloats),
-    );
-  }
-
-  /** Visits every KV vector of positions [0, rows) with its place in a snapshot. */
-  #eachKv(
-    pages: readonly PageId[],
-    rows: number,
-    visit: (key: Float32Array, value: Float32Array, at: number) => void,
-  ): void {
-    const { kvHeadCount, headDim } = this.#shape;
-    const { keys, values, pageBytes } = this.#places;
-    keys.forEach((keysAt, layer) => {
-      for (let row = 0; row < rows; row++) {
-        const page = pages[Math.floor(row / PAGE_ROWS)]! * pageBytes;
-        for (let head = 0; head < kvHeadCount; head++) {
-          const within = page + 4 * (head * PAGE_ROWS + (row % PAGE_ROWS)) * headDim;
-          visit(
-            this.#arena.f32(keysAt + within, headDim),
-            this.#arena.f32(values[layer]! + within, headDim),
-            ((layer * rows + row) * kvHeadCount + head) * headDim,
-          );
-        }
-      }
-    });
+    return concat(each);
   }
 }
 
-function split(from: Float32Array, into: readonly Float32Array[]): void {
-  let at = 0;
-  for (const array of into) {
-    array.set(from.subarray(at, at + array.length));
-    at += array.length;
-  }
+/** The draw of a window's last kept row, where it keeps its logits; else −1. */
+function lastKeptDraw({ draws }: Plan, { segment, path }: KeptWindow): number {
+  const last = segment.firstRow + path.at(-1)!;
+  return draws.findIndex(({ row, keepLogits }) => keepLogits && row === last);
 }

@@ -4,6 +4,7 @@ import type { ModelShape } from "../../model/shape.ts";
 import type { BackendOptions } from "../backend.ts";
 import type { Defines } from "./preprocess.ts";
 import { powerOfTwoDivisor } from "./support.ts";
+import { isTree } from "./trees.ts";
 
 /** Tiles of 64 keys a chunk: part of the order of sums (`kernels/attend.wgsl`). */
 const chunkTiles = 8;
@@ -55,9 +56,15 @@ export function blockSizes(shape: ModelShape, software: boolean): number[] {
 
 /**
  * The numbers of `kernels/attend.wgsl` for blocks of `blockRows` rows.
+ * @param tree whether for passes with trees, whose blocks have one row
  * @param software whether the adapter is one: many loads in flight are for GPUs
  */
-export function attendDefines(shape: ModelShape, blockRows: number, software: boolean): Defines {
+export function attendDefines(
+  shape: ModelShape,
+  blockRows: number,
+  tree: boolean,
+  software: boolean,
+): Defines {
   const vectors = shape.headDim / 4;
   const parts = partsOf(shape);
   const threads = pageRows * parts;
@@ -71,6 +78,7 @@ export function attendDefines(shape: ModelShape, blockRows: number, software: bo
   const valueQuads = Math.ceil(allQuads / Math.floor(threads / vectors));
   return {
     CHUNK_TILES: chunkTiles,
+    TREE: Number(tree),
     BLOCK_ROWS: blockRows,
     BLOCK_HEADS: blockHeads(shape),
     HEAD_BLOCKS: headBlocks(shape),
@@ -121,7 +129,9 @@ export function chooseCut(
   sizes: readonly number[],
   partialRows: number,
 ): AttentionCut {
-  const longest = Math.max(...plan.segments.map((segment) => segment.rows));
+  // Neighbours in a tree see different keys.
+  const trees = plan.segments.some(isTree);
+  const longest = trees ? 1 : Math.max(...plan.segments.map((segment) => segment.rows));
   const blockRows = sizes.find((size) => size >= longest) ?? sizes.at(-1)!;
   const rows = plan.ids.length;
   const tiles = cut(plan, blockRows, "tile");

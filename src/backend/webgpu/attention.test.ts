@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { type PageId, pageId, slotId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
-import { planPass, type SegmentRequest } from "../../model/plan.ts";
+import { pathOf, planPass, type SegmentRequest } from "../../model/plan.ts";
+import { rotationOf } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { f16FromF32, f32FromF16 } from "../../weights/floats.ts";
@@ -15,6 +16,7 @@ import {
 import { KernelHarness, TestRandom } from "./kernel-harness.cases.ts";
 import { encodePass } from "./pass.ts";
 import { shapeDefines } from "./program.ts";
+import { isTree } from "./trees.ts";
 
 const harness = await KernelHarness.open();
 const seed = Date.now() % 1_000_000;
@@ -103,6 +105,34 @@ class Problem {
     });
   }
 
+  /** A window's rows as a tree. */
+  asTree(parents: readonly number[]): Problem {
+    const segments = this.segments.map((segment) => ({ ...segment, window: true, parents }));
+    return Object.assign(Object.create(Problem.prototype) as Problem, this, { segments });
+  }
+
+  /** A tree's row as the last of a chain of its path, alone: the path's keys at the places of a chain. */
+  onPath(path: readonly number[]): Problem {
+    const { pages, start } = this.segments[0]!;
+    const { kvHeadCount, headDim } = this.shape;
+    const keys = this.keys.slice();
+    const values = this.values.slice();
+    path.forEach((row, depth) => {
+      for (let head = 0; head < kvHeadCount; head++) {
+        for (let i = 0; i < headDim; i++) {
+          const [from, to] = [start + row, start + depth];
+          keys[this.keyAt(pages, to, head, i)] = this.keys[this.keyAt(pages, from, head, i)]!;
+          values[this.valueAt(pages, to, head, i)] =
+            this.values[this.valueAt(pages, from, head, i)]!;
+        }
+      }
+    });
+    const alone = this.alone(0, path.at(-1)!);
+    const end = start + path.length;
+    const segment = { ...alone.segments[0]!, start: end - 1, pages: pages.slice(0, pagesFor(end)) };
+    return Object.assign(alone, { segments: [segment], keys, values });
+  }
+
   /** [rows, head, dim], every sum in f64. */
   expected(): Float64Array {
     const { headCount, headDim, kvHeadCount } = this.shape;
@@ -156,7 +186,10 @@ class Problem {
     const width = headCount * headDim;
     const wide = Math.ceil(width / 1024) * 1024;
     const plan = planPass(this.segments);
-    const pass = gpu.upload(encodePass(plan, shape, new Uint8Array(plan.segments.length), how));
+    const tree = plan.segments.some(isTree);
+    const pass = gpu.upload(
+      encodePass(plan, rotationOf(shape), new Uint8Array(plan.segments.length), how),
+    );
     const stored = (values: Float32Array<ArrayBuffer>) =>
       gpu.upload(bits === 16 ? Uint16Array.from(values, f16FromF32) : values);
     const poison = (floats: number) => gpu.upload(new Float32Array(floats).fill(Number.NaN));
@@ -166,7 +199,7 @@ class Problem {
     const defines = { ...shapeDefines(shape), INPUT_F16: 0, KV_BITS: bits };
     await gpu.run({
       kernel: "attend",
-      defines: { ...defines, ...attendDefines(shape, how.blockRows, software) },
+      defines: { ...defines, ...attendDefines(shape, how.blockRows, tree, software) },
       parameters: [width / 4],
       pass,
       buffers: [gpu.upload(this.query), stored(this.keys), stored(this.values), outs, stats],
@@ -255,6 +288,14 @@ const gpuPasses: readonly Spans[] = [
   ],
 ];
 
+/** Passes with trees have variants of their own. */
+const treeShapes: readonly { readonly heads: Heads; readonly software: boolean }[] = [
+  { heads: { heads: 4, kvHeads: 2, dim: 32, bits: 32, blocks: [1] }, software: true },
+  { heads: { heads: 4, kvHeads: 2, dim: 32, bits: 16, blocks: [1] }, software: false },
+];
+/** Branches in turns, then a late one. */
+const treeParents: readonly number[] = [-1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 3];
+
 const nameOf = ({ heads, kvHeads, dim, bits }: Heads): string =>
   `${heads}/${kvHeads} heads of ${dim}, f${bits} KV`;
 
@@ -277,6 +318,19 @@ if (typeof harness === "string") {
         const run = async () => await checkPass(harness, heads, spans);
         test(`${name}, rows ${JSON.stringify(spans)}`, run, timeoutMs);
       }
+    }
+
+    for (const { heads, software } of treeShapes) {
+      const name = `${nameOf(heads)}, ${software ? "software" : "GPU"}`;
+      if (heads.bits === 16 && !harness.has("shader-f16")) {
+        test.skip(`trees, ${name}: no shader-f16`, () => {});
+        continue;
+      }
+      test.each([0, 5, 60, 505, 1100])(
+        `a tree's rows after %i have the bits of a chain, ${name}`,
+        async (start) => await checkTree(harness, heads, start, software),
+        timeoutMs,
+      );
     }
 
     for (const heads of gpuShapes) {
@@ -342,6 +396,35 @@ async function checkAsOnGpu(gpu: KernelHarness, heads: Heads, spans: Spans) {
       expect(bitsOf(actual), `${blockRows} rows, ${span}`).toEqual(right);
     }
   }
+}
+
+/** Every row of a tree has the bits of a chain of its path, in every cut. */
+async function checkTree(gpu: KernelHarness, heads: Heads, start: number, software: boolean) {
+  const { heads: headCount, kvHeads: kvHeadCount, dim: headDim, bits } = heads;
+  const shape = tinyShape({ headCount, kvHeadCount, headDim });
+  const random = new TestRandom(seed + start);
+  const all = new Problem(shape, bits, [[start, treeParents.length]], random);
+  const tree = all.asTree(treeParents);
+  const width = headCount * headDim;
+  const plan = planPass(tree.segments);
+  const spans = ["tile", "chunk", "all"] as const;
+  const [first, ...others] = await inTurn(spans, async (span) =>
+    bitsOf(await tree.attend(gpu, cut(plan, 1, span), software)),
+  );
+  for (const other of others) expect(other).toEqual(first);
+  for (const row of [0, 2, 9, 11, 12]) {
+    const chain = all.onPath(pathOf({ parents: treeParents }, row));
+    // As wide a KV type reads the same numbers, and its variant is compiled already.
+    const right = await chain.attend(gpu, cut(planPass(chain.segments), 1, "tile"), true, 32);
+    const actual = first!.slice(row * width, (row + 1) * width);
+    expect(actual, `row ${row}`).toEqual(bitsOf(right));
+  }
+}
+
+async function inTurn<In, Out>(all: readonly In[], work: (each: In) => Promise<Out>) {
+  const results: Out[] = [];
+  for (const each of all) results.push(await work(each));
+  return results;
 }
 
 const bitsOf = (values: Float32Array): Uint32Array => new Uint32Array(values.slice().buffer);

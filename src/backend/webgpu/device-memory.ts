@@ -8,12 +8,17 @@ export class RefusedError extends MemoryError {}
 export interface BufferSource {
   /** Bytes taken so far. */
   readonly bytes: number;
+  /** Bytes of a buffer that is bound whole, at most. */
+  readonly bufferBytesMax: number;
   /**
    * A zeroed buffer of at least `bytes`.
    * @throws MemoryError where there is no room for it
    */
   create(label: string, bytes: number, usage: GPUBufferUsageFlags): Promise<GPUBuffer>;
 }
+
+/** Bytes of a buffer: what one layer has of it. */
+export type BufferPart = Required<GPUBufferBinding>;
 
 /** A buffer that may be encoded at once, and whether the device had room for it. */
 export interface TakenBuffer {
@@ -37,6 +42,11 @@ export class DeviceMemory implements BufferSource {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  get bufferBytesMax(): number {
+    const { maxBufferSize, maxStorageBufferBindingSize } = this.#open.device.limits;
+    return Math.min(maxBufferSize, maxStorageBufferBindingSize);
   }
 
   /** How many buffers are alive. */

@@ -12,9 +12,11 @@ interface Dispatch {
 const rememberedMax = 64;
 
 /** Everything in the counts that an instruction may look at. */
-export function keyOf({ rows, draws, segments, top, attention }: PassCounts): string {
+export function keyOf(counts: PassCounts): string {
+  const { rows, draws, segments, top, attention, scans, moves } = counts;
   const { blocks, blockRows, span, units } = attention;
-  return [rows, draws, segments, top, blocks.length, blockRows, span, units].join(" ");
+  const cut = [blocks.length, blockRows, span, units];
+  return [rows, draws, segments, top, ...cut, scans, moves].join(" ");
 }
 
 /** What instructions come to for a pass's counts, worked out once for each. */

@@ -7,8 +7,10 @@ import { pageId, slotId, type TokenId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { RoundLoop } from "../../rounds/loop.ts";
+import { plainSampling } from "../../sampling/params.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
 import { randomWeights } from "../../weights/random.ts";
+import { firstRows } from "../windows.ts";
 import { messageOf, openDevice } from "./device.ts";
 import { DeviceMemory } from "./device-memory.ts";
 import { FaultyGpu, type GpuFaults } from "./faulty-gpu.cases.ts";
@@ -154,7 +156,7 @@ onGpu("no room to read into: what another slot keeps is kept all the same", asyn
   const right = await after(1);
   const handle = backend.verify(planPass([part(0, 8, true)]));
   await backend.read(handle);
-  backend.keep(handle, [4]);
+  backend.keep(handle, [firstRows(4)]);
   gpu.faults = { refuse: gpu.buffers + 1 };
   // All rows of KV and a wider state than any before: the staging buffer must be a new one.
   const refused = await caught(backend.save(slotId(1), [pageId(1), pageId(0)], 128));
@@ -299,16 +301,15 @@ onGpu(
   "rounds whose device is lost serve the next request on a new one",
   async () => {
     const gpu = faulty();
-    await using loop = new RoundLoop(await open(gpu, { pages: 2 }), 4, () =>
-      open(gpu, { pages: 2 }),
-    );
+    const openAgain = () => open(gpu, { pages: 2 });
+    await using loop = new RoundLoop(await openAgain(), { chunkRows: 4, openAgain });
     const ask = (maxTokens: number, onToken = () => {}) =>
       new Promise<unknown>((resolve, reject) => {
         const ids: TokenId[] = [];
-        const sampling = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 1n };
+        const sampling = { ...plainSampling, temperature: 0, seed: 1n };
         const promptIds = [5, 4, 3, 2, 1, 7];
         loop.submit(
-          { promptIds, maxTokens, sampling, eosIds: new Set(), fingerprint: true },
+          { promptIds, maxTokens, sampling, eosIds: new Set(), fingerprint: true, draft: false },
           {
             prefilled: () => {},
             token: (id) => {

@@ -1,6 +1,7 @@
 import { MemoryError, type MemorySentence } from "../../errors.ts";
 import { pageRows } from "../../limits.ts";
 import { matrixPaths } from "../../model/forward.ts";
+import { drafterMatrixRoles } from "../../weights/drafter-roles.ts";
 import { type BufferSource, bufferBytes } from "./device-memory.ts";
 import { matrixBytes } from "./matrices.ts";
 import { type PlaceOptions, placeAll } from "./places.ts";
@@ -25,7 +26,7 @@ export const roomOf = (
  * @throws MemoryError with both numbers and what would fit
  */
 export async function checkFit(options: PlaceOptions, room: Room): Promise<void> {
-  const need = await needOf(options);
+  const need = await needOf(options, room);
   if (fits(need, room)) return;
   const hint = await whatFits(options, room);
   if (need.bytes > room.bytes) throw new MemoryError(need.bytes, room.bytes, hint);
@@ -36,7 +37,7 @@ export async function checkFit(options: PlaceOptions, room: Room): Promise<void>
 
 /** What to tell where the device gave `room` and no more. */
 export async function wasRefused(options: PlaceOptions, room: Room): Promise<MemoryError> {
-  const need = await needOf(options);
+  const need = await needOf(options, room);
   if (need.bytes > room.bytes) {
     return new MemoryError(need.bytes, room.bytes, await whatFits(options, room));
   }
@@ -57,6 +58,11 @@ interface Need {
 class Sum implements BufferSource {
   bytes = 0;
   widest: Need["widest"] = { label: "", bytes: 0 };
+  readonly bufferBytesMax: number;
+
+  constructor({ bufferBytes: most }: Room) {
+    this.bufferBytesMax = most;
+  }
 
   async create(label: string, bytes: number): Promise<GPUBuffer> {
     const size = bufferBytes(bytes);
@@ -67,17 +73,18 @@ class Sum implements BufferSource {
   }
 }
 
-async function needOf(options: PlaceOptions): Promise<Need> {
-  const sum = new Sum();
+async function needOf(options: PlaceOptions, room: Room): Promise<Need> {
+  const sum = new Sum(room);
   await placeAll(sum, options);
   return { bytes: sum.bytes + weightBytesOf(options), widest: sum.widest };
 }
 
-function weightBytesOf({ weights, arithmetic }: PlaceOptions): number {
-  const paths = matrixPaths(weights.shape);
+function weightBytesOf({ weights, drafter, arithmetic }: PlaceOptions): number {
   const bytesOf = arithmetic === "f16" ? tileBytes : matrixBytes;
   // A tied head is the embedding once more.
-  const matrices = new Set(paths.map((path) => weights.matrix(path)));
+  const matrices = new Set(matrixPaths(weights.shape).map((path) => weights.matrix(path)));
+  const roles = drafter ? drafterMatrixRoles(drafter.weights.shape) : [];
+  for (const { path } of roles) matrices.add(drafter!.weights.matrix(path));
   return [...matrices].reduce((sum, matrix) => sum + bytesOf(matrix), 0);
 }
 
@@ -101,7 +108,7 @@ async function contextThatFits(options: PlaceOptions, slots: number, room: Room)
   let over = Math.floor(options.pages / options.slots) + 1;
   while (over - known > 1) {
     const pages = Math.floor((known + over) / 2);
-    if (fits(await needOf({ ...options, slots, pages: pages * slots }), room)) known = pages;
+    if (fits(await needOf({ ...options, slots, pages: pages * slots }, room), room)) known = pages;
     else over = pages;
   }
   return known * pageRows;

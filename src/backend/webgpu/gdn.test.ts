@@ -1,18 +1,21 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { slotId } from "../../ids.ts";
 import { windowRowsMax } from "../../limits.ts";
-import { planPass } from "../../model/plan.ts";
+import { pathOf, planPass } from "../../model/plan.ts";
+import { rotationOf } from "../../model/rope.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { f32FromF16 } from "../../weights/floats.ts";
 import { transposed } from "../arrays.ts";
 import { advance, convolve, type DeltaWeights, gatesOf } from "../reference/delta.ts";
 import { rmsNorm, silu } from "../reference/tensors.ts";
+import { firstRows } from "../windows.ts";
 import { inputAt, KernelHarness, noAttention, TestRandom } from "./kernel-harness.cases.ts";
 import { encodeKeeps, encodePass } from "./pass.ts";
 import { floatWord, shapeDefines } from "./program.ts";
 import { roundUp } from "./projection-layout.ts";
 import { gdnLayout, keepLayout, logRows, workgroupBytesMax } from "./steps-gdn.ts";
+import { scansOf } from "./trees.ts";
 
 const harness = await KernelHarness.open();
 const seed = Date.now() % 1_000_000;
@@ -116,6 +119,7 @@ interface Part {
   readonly slot: number;
   readonly next?: number;
   readonly window?: boolean;
+  readonly parents?: readonly number[] | null;
 }
 
 type Words = Uint16Array | Uint32Array;
@@ -149,7 +153,7 @@ class Layer {
     const { valueDim } = derivedSizes(shape);
     const stride = roundUp(valueDim, each.bits === 16 ? 64 : 1024);
     const plan = planPass(
-      parts.map(({ count, slot, next = slot, window = false }) => ({
+      parts.map(({ count, slot, next = slot, window = false, parents = null }) => ({
         ids: new Array<number>(count).fill(0),
         start: 0,
         stateSlot: slotId(slot),
@@ -158,8 +162,10 @@ class Layer {
         draw: "none" as const,
         candidates: 0,
         window,
+        parents,
       })),
     );
+    const scans = scansOf(plan).length;
     const rows = parts.flatMap(({ from, count }) =>
       Array.from({ length: count }, (_, at) => from + at),
     );
@@ -195,6 +201,7 @@ class Layer {
         ...shapeDefines(shape),
         ...logRows,
         ...gdnLayout(shape, each.bytes),
+        TREE: Number(scans > 0),
         SLICES: each.slices,
         INPUT_F16: Number(each.bits === 16),
       },
@@ -208,7 +215,7 @@ class Layer {
         0,
         sliceStride,
       ],
-      pass: this.#gpu.upload(encodePass(plan, shape, this.#turns, noAttention)),
+      pass: this.#gpu.upload(encodePass(plan, rotationOf(shape), this.#turns, noAttention)),
       buffers: [
         ...inputs,
         this.#gpu.upload(Float32Array.from(vectors)),
@@ -217,7 +224,7 @@ class Layer {
         mixed,
         this.#log,
       ],
-      size: [heads, parts.length, 1],
+      size: [heads, scans > 0 ? scans : parts.length, 1],
     });
     for (const { slot, next = slot, window } of parts) {
       if (!window) this.#turns[next] = 1 - this.#turns[next]!;
@@ -236,10 +243,22 @@ class Layer {
     );
   }
 
-  /** Commits the first rows of a slot's window. */
-  async keep(slot: number, rows: number): Promise<void> {
+  /** Commits a path of a slot's window. */
+  async keep(slot: number, path: readonly number[]): Promise<void> {
     const { shape } = this.#given;
-    const pass = encodeKeeps([{ slot: slotId(slot), rows }], this.#turns);
+    const { segments } = planPass([
+      {
+        ids: new Array<number>(windowRowsMax).fill(0),
+        start: 0,
+        stateSlot: slotId(slot),
+        nextSlot: slotId(slot),
+        pages: [],
+        draw: "none",
+        candidates: 0,
+      },
+    ]);
+    const window = { slot: slotId(slot), segment: segments[0]!, path, draw: null };
+    const pass = encodeKeeps([window], this.#turns);
     await this.#gpu.run({
       kernel: "gdn_keep",
       defines: { ...shapeDefines(shape), ...logRows, ...keepLayout(shape), INPUT_F16: 0 },
@@ -304,10 +323,25 @@ async function windowed(
   const rows: Words[] = [];
   for (const [count, kept] of cut) {
     const [outputs] = await layer.scan({ from: rows.length, count, slot: 1, window: true });
-    await layer.keep(1, kept);
+    await layer.keep(1, firstRows(kept));
     rows.push(...outputs!.slice(0, kept));
   }
   return { rows, ...(await layer.saved(1)) };
+}
+
+/** Two branches in turns, siblings, a branch that leaves late, and one path that is deeper than a block. */
+const trees: readonly (readonly number[])[] = [
+  [-1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+  [-1, 0, 0, 0, 0],
+  [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 3, 13, 9],
+];
+
+/** The rows of a path are some of those given. */
+async function chainOfPath(gpu: KernelHarness, given: Given, path: readonly number[]) {
+  const layer = new Layer(gpu, given);
+  let last: Words | undefined;
+  for (const from of path) [[last]] = (await layer.scan({ from, count: 1, slot: 0 })) as [Words[]];
+  return { last, ...(await layer.saved(0)) };
 }
 
 /** The heads of every released model. */
@@ -375,6 +409,29 @@ if (typeof harness === "string") {
         [3, 3],
       ] as const;
       expect(await windowed(harness, given, windows)).toEqual(all);
+      harness.free();
+    });
+
+    // Those that compile soonest.
+    test.each(cases.slice(3))("a tree's rows are those of chains: %j", async (each) => {
+      const given = new Given(each, windowRowsMax);
+      for (const parents of trees) {
+        const part = { from: 0, count: parents.length, slot: 1, window: true, parents };
+        const chain = { from: 2, count: 11, slot: 0 };
+        const alone = (await new Layer(harness, given).scan(chain))[0];
+        const layer = new Layer(harness, given);
+        const [beside, rows] = await layer.scan(chain, part);
+        expect(beside, `beside ${parents}`).toEqual(alone);
+        for (const row of [0, parents.length - 2, parents.length - 1]) {
+          const path = pathOf({ parents }, row);
+          const { last, ...saved } = await chainOfPath(harness, given, path);
+          expect(rows![row], `row ${row} of ${parents}`).toEqual(last);
+          const kept = new Layer(harness, given);
+          await kept.scan(part);
+          await kept.keep(1, path);
+          expect(await kept.saved(1), `path ${path}`).toEqual(saved);
+        }
+      }
       harness.free();
     });
   });

@@ -1,11 +1,17 @@
 import type { PageId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
-import type { ModelShape } from "../../model/shape.ts";
 import { f16FromF32, f32FromF16 } from "../../weights/floats.ts";
+import type { BufferPart } from "./device-memory.ts";
 import type { Range } from "./readback.ts";
 
 export type KvType = "f32" | "f16";
 type Kind = "keys" | "values";
+
+/** What KV pages depend on. */
+export interface KvShape {
+  readonly kvHeadCount: number;
+  readonly headDim: number;
+}
 
 /**
  * The KV pages of a layer, as `kernels/attend.wgsl` reads them: a page's keys are
@@ -15,20 +21,25 @@ type Kind = "keys" | "values";
 export class KvPages {
   readonly bits: 16 | 32;
   readonly pageBytes: number;
-  readonly #shape: ModelShape;
+  readonly #shape: KvShape;
 
-  constructor(shape: ModelShape, type: KvType) {
+  constructor(shape: KvShape, type: KvType) {
     this.#shape = shape;
     this.bits = type === "f16" ? 16 : 32;
     this.pageBytes = (this.bits / 8) * shape.kvHeadCount * pageRows * shape.headDim;
   }
 
+  /** Floats of a row's keys, or values. */
+  get rowFloats(): number {
+    return this.#shape.kvHeadCount * this.#shape.headDim;
+  }
+
   /** The pages that hold [0, rows), whole. */
-  ranges(buffer: GPUBuffer, pages: readonly PageId[], rows: number): Range[] {
+  ranges({ buffer, offset }: BufferPart, pages: readonly PageId[], rows: number): Range[] {
     const bytes = this.pageBytes;
     return pages
       .slice(0, Math.ceil(rows / pageRows))
-      .map((page) => ({ buffer, offset: page * bytes, bytes }));
+      .map((page) => ({ buffer, offset: offset + page * bytes, bytes }));
   }
 
   /** What `ranges` brought back, as rows; `out` is [rows, KV head, dim]. */
@@ -51,17 +62,16 @@ export class KvPages {
   /** Writes rows [0, rows) of `values` into the pages; what follows in the last page stays. */
   write(
     queue: GPUQueue,
-    buffer: GPUBuffer,
+    { buffer, offset: first }: BufferPart,
     kind: Kind,
     pages: readonly PageId[],
     rows: number,
     values: Float32Array,
   ): void {
-    const rowFloats = this.#shape.kvHeadCount * this.#shape.headDim;
-    for (let first = 0; first < rows; first += pageRows) {
-      const count = Math.min(pageRows, rows - first);
-      const packed = this.#pack(kind, values.subarray(first * rowFloats), count);
-      const offset = pages[first / pageRows]! * this.pageBytes;
+    for (let row = 0; row < rows; row += pageRows) {
+      const count = Math.min(pageRows, rows - row);
+      const packed = this.#pack(kind, values.subarray(row * this.rowFloats), count);
+      const offset = first + pages[row / pageRows]! * this.pageBytes;
       // A row's elements stand in runs of `run` elements; whole pages are one run.
       const run = kind === "keys" ? pageRows * 4 : pageRows * this.#shape.headDim;
       const used = count === pageRows ? packed.length : (run / pageRows) * count;

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { namedShape, shapeNames } from "../../cli/bench/shapes.ts";
 import { pageId, slotId } from "../../ids.ts";
+import { type DrafterShape, tinyDrafterShape } from "../../model/drafter-shape.ts";
 import { planPass } from "../../model/plan.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
+import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { Weights } from "../../weights/weights.ts";
 import { buildProgram } from "./build-program.ts";
 import { DeviceMemory } from "./device-memory.ts";
@@ -89,7 +91,9 @@ for (const activations of arithmetics) {
     `${activations}: no dispatch of a released shape is too large: %s`,
     async (name) => {
       const shape = namedShape(name)!;
+      const drafter = tinyDrafterShape(shape, largeDrafter);
       const options = {
+        drafter: { weights: randomDrafterWeights(drafter, { seed: 1, bits: 4, groupSize: 64 }) },
         weights: randomWeights(shape, { seed: 1, bits: 4, groupSize: 64 }),
         slots: 128,
         pages: 4096,
@@ -106,11 +110,21 @@ for (const activations of arithmetics) {
       const program = await buildProgram(device, memory, new Pipelines(device), options, places);
       const most = device.limits.maxComputeWorkgroupsPerDimension;
       expect(program.pass.length).toBeGreaterThan(100);
-      for (const { size } of [...program.pass, ...program.keep]) {
+      expect(program.draft.length).toBeGreaterThan(50);
+      const common = { top: 64, scans: 0, moves: true };
+      for (const { size } of Object.values(program).flat()) {
         for (const counts of [
-          { rows: 8192, draws: 1, segments: 1, top: 64, attention: longest(8192) },
-          { rows: 128, draws: 128, segments: 128, top: 64, attention: longest(128) },
-          { rows: 1, draws: 1, segments: 1, top: 0, attention: longest(1) },
+          { ...common, rows: 8192, draws: 1, segments: 1, attention: longest(8192) },
+          { ...common, rows: 128, draws: 128, segments: 128, attention: longest(128) },
+          {
+            ...common,
+            rows: 2048,
+            draws: 128,
+            segments: 128,
+            scans: 2048,
+            attention: longest(2048),
+          },
+          { ...common, rows: 1, draws: 1, segments: 1, top: 0, attention: longest(1) },
         ]) {
           expect(Math.max(...size(counts))).toBeLessThanOrEqual(most);
         }
@@ -118,6 +132,18 @@ for (const activations of arithmetics) {
     },
   );
 }
+
+/** As large as any drafter that was published. */
+const largeDrafter: Partial<DrafterShape> = {
+  intermediateSize: 17_408,
+  layers: Array.from({ length: 5 }, () => ({ window: null, causal: false })),
+  headCount: 32,
+  kvHeadCount: 8,
+  headDim: 128,
+  featureLayers: [1, 5, 9, 13, 17],
+  blockRows: 16,
+  selector: { rank: 256 },
+};
 
 /** Attention of a context of 262,144 tokens, a workgroup for each row and tile. */
 const longest = (rows: number) => ({

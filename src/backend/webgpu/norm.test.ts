@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { slotId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
+import { rotationOf } from "../../model/rope.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { f32FromF16 } from "../../weights/floats.ts";
 import { rmsNorm } from "../reference/tensors.ts";
@@ -108,6 +109,9 @@ async function norm(
       ...normThreads(width, limits),
       INPUT_F16: Number(bits === 16),
       SLICES: slices,
+      RESIDUAL: 1,
+      FEATURE: 0,
+      CONV: 0,
     },
     parameters: [
       width,
@@ -118,7 +122,7 @@ async function norm(
       updateStride(each),
       sliceStride,
     ],
-    pass: gpu.upload(encodePass(plan, shape, turns, noAttention)),
+    pass: gpu.upload(encodePass(plan, rotationOf(shape), turns, noAttention)),
     buffers: [stream, gpu.upload(weight), output, gpu.upload(updates)],
     // One row more than there are, which is nobody's.
     size: [1, (draws ? segments.length : rows) + 1, 1],

@@ -3,6 +3,7 @@ import { type PageId, pageId, slotId, type TokenId } from "../../ids.ts";
 import { planPass, type SegmentRequest } from "../../model/plan.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
 import type { PassHandle, PassResult } from "../backend.ts";
+import { firstRows } from "../windows.ts";
 import { CountingGpu } from "./counting-gpu.cases.ts";
 import { openDevice } from "./device.ts";
 import { FaultyGpu } from "./faulty-gpu.cases.ts";
@@ -65,7 +66,7 @@ class Rounds {
     return new Rounds(gpu, await open(gpu));
   }
 
-  /** Runs a pass, keeps some rows of its windows; says whether all of it was there before it was given. */
+  /** Runs a pass, keeps the first rows of its windows; says whether all of it was there before it was given. */
   async run(segments: readonly SegmentRequest[], keep?: readonly number[]): Promise<boolean> {
     this.gpu.reset();
     const handle = this.backend.verify(planPass(segments));
@@ -73,7 +74,7 @@ class Rounds {
     expect(dispatches.length).toBeGreaterThan(24);
     expect([0, dispatches.length]).toContain(encoded);
     await this.backend.read(handle);
-    if (keep) this.backend.keep(handle, keep);
+    if (keep) this.backend.keep(handle, keep.map(firstRows));
     return encoded === 0;
   }
 }
@@ -199,7 +200,7 @@ async function outcomeOf(gpu: CountingGpu, steps: readonly Step[], readAtOnce: b
       results.push(backend.read(handle));
       await results.at(-1);
     } else waiting.push(handle);
-    if (keep !== undefined) backend.keep(handle, [keep]);
+    if (keep !== undefined) backend.keep(handle, [firstRows(keep)]);
   }
   results.push(...waiting.map((handle) => backend.read(handle)));
   const draws = (await Promise.all(results)).map((result) => result.draws);

@@ -1,6 +1,7 @@
+import type { DrafterShape } from "../../model/drafter-shape.ts";
 import type { RowBuffer } from "../../model/forward.ts";
 import { type DerivedSizes, derivedSizes, type ModelShape } from "../../model/shape.ts";
-import type { Weights } from "../../weights/weights.ts";
+import { type StepTensors, stepTensors } from "../../weights/tensors.ts";
 import type { AttentionCut } from "./attention-cut.ts";
 import type { DeviceMemory } from "./device-memory.ts";
 import { type DeviceMatrix, type Synthesise, uploadMatrix } from "./matrices.ts";
@@ -25,14 +26,21 @@ export interface PassCounts {
   /** The most candidates that a draw takes from the device. */
   readonly top: number;
   readonly attention: AttentionCut;
+  /** Of a pass with trees (`trees.ts`); else 0. */
+  readonly scans: number;
+  /** Of a keep: whether a path's rows lie where they don't stay. */
+  readonly moves: boolean;
 }
 
-const smallestPass: PassCounts = {
+/** A pass of one row. */
+export const smallestPass: PassCounts = {
   rows: 1,
   draws: 1,
   segments: 1,
   top: 1,
   attention: { blocks: [{ firstRow: 0, rows: 1 }], blockRows: 1, span: 1, units: 1, partials: 1 },
+  scans: 0,
+  moves: false,
 };
 
 /** Counts with the smallest attention: where there is none, and where only their number matters. */
@@ -68,34 +76,49 @@ export function floatWord(value: number): number {
   return floatBits.getUint32(0, true);
 }
 
-/** The dispatches of a pass, and those that commit windows. */
-export interface Program {
-  readonly pass: readonly Instruction[];
-  readonly keep: readonly Instruction[];
-}
+/** The target's passes, those that commit windows, and a drafter's two kinds; empty without one. */
+export type Section = "pass" | "keep" | "extend" | "draft";
+
+/** The dispatches of each kind of pass. */
+export type Program = Readonly<Record<Section, readonly Instruction[]>>;
 
 /** Bytes from one instruction's parameters to the next: the largest alignment that adapters ask. */
 const parameterBytes = 256;
 
+/** What the next norm adds to the residual stream before it norms it. */
+export interface Pending {
+  readonly update: RowArray;
+  /** The drafter's convolution that it goes through first. */
+  readonly convolution: { readonly base: string; readonly side: 0 | 1 } | null;
+}
+
 /**
- * Collects the dispatches of a pass, with bind groups made once. The families of steps (`steps-*.ts`)
+ * Collects the dispatches of passes, with bind groups made once. The families of steps (`steps-*.ts`)
  * push theirs; binding 0 of every kernel are its parameters, 1 is the pass, and a step's buffers
  * follow from 2 on.
  */
 export class ProgramBuilder {
   readonly device: GPUDevice;
   readonly pipelines: Pipelines;
-  readonly weights: Weights;
+  readonly tensors: StepTensors;
   readonly shape: ModelShape;
+  readonly drafter: DrafterShape | null;
   readonly sizes: DerivedSizes;
   readonly places: Places;
-  /** The shape's numbers, by the names that kernels use. */
-  readonly defines: Defines;
   readonly options: ProgramOptions;
-  /** What the next norm adds to the residual stream before it norms it. */
-  pending: RowArray | null = null;
-  readonly #pass: Instruction[] = [];
-  readonly #keep: Instruction[] = [];
+  pending: Pending | null = null;
+  /** The feature that the residual stream is, as soon as what is pending is added. */
+  feature: number | null = null;
+  /** What the drafter's latest sublayer made. */
+  sublayer: RowArray | null = null;
+  #section: Section = "pass";
+  readonly #program: Record<Section, Instruction[]> = {
+    pass: [],
+    keep: [],
+    extend: [],
+    draft: [],
+  };
+  readonly #defines: Readonly<Record<"target" | "drafter", Defines>>;
   readonly #memory: DeviceMemory;
   readonly #matrices = new Map<object, DeviceMatrix>();
   readonly #tiles = new Map<object, DeviceTiles>();
@@ -115,14 +138,20 @@ export class ProgramBuilder {
     this.#memory = memory;
     this.pipelines = pipelines;
     this.options = options;
-    this.weights = options.weights;
+    const drafter = options.drafter?.weights ?? null;
+    this.tensors = stepTensors(options.weights, drafter);
     this.shape = options.weights.shape;
+    this.drafter = drafter?.shape ?? null;
     this.sizes = derivedSizes(this.shape);
     this.places = places;
     this.#parameters = parameters;
-    this.defines = {
+    const target = {
       ...shapeDefines(this.shape),
       INPUT_F16: Number(options.arithmetic === "f16"),
+    };
+    this.#defines = {
+      target,
+      drafter: { ...target, ...(drafter && drafterDefines(drafter.shape)) },
     };
     this.#synthesise = options.synthetic ? synthesiser(device, memory) : null;
   }
@@ -142,6 +171,25 @@ export class ProgramBuilder {
     return new ProgramBuilder(device, memory, pipelines, options, places, parameters);
   }
 
+  /** What follows belongs to passes of this kind. */
+  begin(section: Section): void {
+    this.#section = section;
+  }
+
+  /** Numbers of the model whose steps are added, by the names that kernels use. */
+  get defines(): Defines {
+    return this.#defines[this.#drafts ? "drafter" : "target"];
+  }
+
+  /** What the norms of that model add to a mean of squares. */
+  get normEps(): number {
+    return this.#drafts ? this.drafter!.normEps : this.shape.normEps;
+  }
+
+  get #drafts(): boolean {
+    return this.#section === "extend" || this.#section === "draft";
+  }
+
   /** A dispatch of the kernel `name`, specialised by the shape's defines and these. */
   async add(
     name: KernelName,
@@ -154,16 +202,17 @@ export class ProgramBuilder {
     this.push(buffers, parameters, () => kernel, size);
   }
 
-  /** As `add`, to the dispatches that commit windows: the pass at binding 1 is `places.keeps`. */
+  /** As `add`, to the dispatches that commit windows. */
   async addKeep(
     name: KernelName,
     defines: Defines,
     buffers: readonly Bound[],
+    parameters: readonly number[],
     size: Instruction["size"],
   ): Promise<void> {
     const kernel = await this.kernel(name, defines);
-    const bindGroup = this.#bindGroup(kernel, this.places.keeps, buffers, []);
-    this.#keep.push({ kernel: () => kernel, bindGroup, size });
+    const bindGroup = this.#bindGroup(kernel, "keep", buffers, parameters);
+    this.#program.keep.push({ kernel: () => kernel, bindGroup, size });
   }
 
   /** The kernel `name`, specialised by the shape's defines and these. */
@@ -194,17 +243,23 @@ export class ProgramBuilder {
     size: Instruction["size"],
   ): void {
     const kernel = kernelFor(smallestPass);
-    const bindGroup = this.#bindGroup(kernel, this.places.pass, buffers, parameters);
-    this.#pass.push({ kernel: kernelFor, bindGroup, size });
+    const bindGroup = this.#bindGroup(kernel, this.#section, buffers, parameters);
+    this.#program[this.#section].push({ kernel: kernelFor, bindGroup, size });
   }
 
   get program(): Program {
-    return { pass: this.#pass, keep: this.#keep };
+    return this.#program;
+  }
+
+  #passOf(section: Section): GPUBuffer {
+    const { pass, keeps, drafter } = this.places;
+    if (section === "pass") return pass;
+    return section === "keep" ? keeps : drafter![section];
   }
 
   #bindGroup(
     { layout }: Kernel,
-    pass: GPUBuffer,
+    section: Section,
     buffers: readonly Bound[],
     parameters: readonly number[],
   ): GPUBindGroup {
@@ -215,7 +270,7 @@ export class ProgramBuilder {
     this.device.queue.writeBuffer(this.#parameters, offset, words);
     const resources: GPUBufferBinding[] = [
       { buffer: this.#parameters, offset, size: 64 },
-      { buffer: pass },
+      { buffer: this.#passOf(section) },
       ...buffers.map((bound) => ("buffer" in bound ? bound : { buffer: bound })),
     ];
     const entries = resources.map((resource, binding) => ({ binding, resource }));
@@ -237,9 +292,9 @@ export class ProgramBuilder {
     return this.array(name).stride;
   }
 
-  /** A tied head is the embedding's own matrix and is uploaded once. */
+  /** A tied head is the embedding's own matrix, and a drafter's are the target's: uploaded once. */
   async matrix(path: string): Promise<DeviceMatrix> {
-    const matrix = this.weights.matrix(path);
+    const matrix = this.tensors.matrix(path);
     const known = this.#matrices.get(matrix);
     if (known) return known;
     const uploaded = await uploadMatrix(this.device, this.#memory, path, matrix, this.#synthesise);
@@ -259,7 +314,7 @@ export class ProgramBuilder {
   }
 
   async vector(path: string): Promise<GPUBuffer> {
-    return await this.upload(path, await this.weights.vector(path));
+    return await this.upload(path, await this.tensors.vector(path));
   }
 
   async upload(label: string, values: Float32Array): Promise<GPUBuffer> {
@@ -284,4 +339,9 @@ export function shapeDefines(shape: ModelShape): Defines {
     KV_HEADS: shape.kvHeadCount,
     HEAD_DIM: shape.headDim,
   };
+}
+
+/** Those that a drafter has for itself. */
+function drafterDefines({ headCount, kvHeadCount, headDim }: DrafterShape): Defines {
+  return { ROTARY_DIM: headDim, HEADS: headCount, KV_HEADS: kvHeadCount, HEAD_DIM: headDim };
 }

@@ -1,3 +1,4 @@
+import type { DrafterShape } from "../../model/drafter-shape.ts";
 import { bufferWidths, type RowBuffer } from "../../model/forward.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import { blocksOf, type TileForm, tileRows } from "./tiles.ts";
@@ -11,6 +12,13 @@ const outputGroups: readonly (readonly RowBuffer[])[] = [
   ["queryGate", "key", "value"],
   ["gate", "up"],
   ["logits"],
+  ["fused"],
+  ["contextKeys", "contextValues"],
+  ["draftKernel"],
+  ["draftQuery", "draftKey", "draftValue"],
+  ["draftOut"],
+  ["draftGate", "draftUp"],
+  ["selector"],
 ];
 
 /**
@@ -21,30 +29,42 @@ const alignment = tileRows;
 
 /** Where a projection's output lies in its group's buffer. */
 export interface OutputPlace {
-  readonly group: number;
+  /** The first of its group. */
+  readonly group: RowBuffer;
   /** First float of each row. */
   readonly offset: number;
   /** Floats from row to row. */
   readonly stride: number;
 }
 
-export function outputPlaces(shape: ModelShape): ReadonlyMap<RowBuffer, OutputPlace> {
-  const widths = bufferWidths(shape);
+export function outputPlaces(
+  shape: ModelShape,
+  drafter: DrafterShape | null,
+): ReadonlyMap<RowBuffer, OutputPlace> {
+  const widths = bufferWidths(shape, drafter);
   const places = new Map<RowBuffer, OutputPlace>();
-  outputGroups.forEach((names, group) => {
-    let width = 0;
-    const offsets = names.map((name) => {
-      const offset = width;
-      width += roundUp(widths[name], alignment);
+  for (const group of outputGroups) {
+    let end = 0;
+    const there = group.filter((name) => widths.has(name));
+    const offsets = there.map((name) => {
+      const offset = end;
+      const layers = name.startsWith("context") ? drafter!.layers.length : 1;
+      end += layers * roundUp(widths.get(name)! / layers, alignment);
       return offset;
     });
-    const stride = width;
-    names.forEach((name, index) => {
-      places.set(name, { group, offset: offsets[index]!, stride });
+    there.forEach((name, index) => {
+      places.set(name, { group: group[0]!, offset: offsets[index]!, stride: end });
     });
-  });
+  }
   return places;
 }
+
+/**
+ * Where a projection of `rows` outputs begins that stands `outAt` floats into its buffer, among others of
+ * as many: they begin at whole tiles too.
+ */
+export const partAt = (outAt: number, rows: number): number =>
+  (outAt / rows) * roundUp(rows, alignment);
 
 export const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
 

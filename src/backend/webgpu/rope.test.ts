@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { pageId, slotId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
 import { planPass } from "../../model/plan.ts";
+import { rotationOf } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { f32FromF16 } from "../../weights/floats.ts";
@@ -52,7 +53,7 @@ async function check(
   const segment = { start, stateSlot: slot, nextSlot: slot, pages, candidates: 0 } as const;
   const ids = new Array<number>(rows).fill(0);
   const plan = planPass([{ ...segment, ids, draw: "none" }]);
-  const pass = gpu.upload(encodePass(plan, shape, new Uint8Array(1), noAttention));
+  const pass = gpu.upload(encodePass(plan, rotationOf(shape), new Uint8Array(1), noAttention));
   const width = headCount * headDim;
   const kvWidth = kvHeadCount * headDim;
   const queryGate = random.floats(rows * 2 * width);
@@ -66,7 +67,14 @@ async function check(
   const values = gpu.upload(unwritten);
   await gpu.run({
     kernel: "rope",
-    defines: { ...shapeDefines(shape), INPUT_F16: 0, KV_BITS: bits, SLICES: 1 },
+    defines: {
+      ...shapeDefines(shape),
+      INPUT_F16: 0,
+      KV_BITS: bits,
+      SLICES: 1,
+      QUERY_HEADS: headCount,
+      QUERY_VECTORS: 2,
+    },
     parameters: [2 * width, kvWidth, kvWidth, width, floatWord(shape.normEps)],
     pass,
     buffers: [...[queryGate, key, value, norms].map((of) => gpu.upload(of)), query, keys, values],

@@ -15,20 +15,27 @@ export async function addRope(
   const { shape, places } = builder;
   const queryGate = builder.array("queryGate");
   const norms = Float32Array.from([
-    ...(await builder.weights.vector(`${module}.q_norm`)),
-    ...(await builder.weights.vector(`${module}.k_norm`)),
+    ...(await builder.tensors.vector(`${module}.q_norm`)),
+    ...(await builder.tensors.vector(`${module}.k_norm`)),
   ]);
   await builder.add(
     "rope",
-    { KV_BITS: places.kv.bits, SLICES: queryGate.slices, ...noInput },
+    {
+      KV_BITS: places.kv.pages.bits,
+      SLICES: queryGate.slices,
+      QUERY_HEADS: shape.headCount,
+      // A head's query, then its gate.
+      QUERY_VECTORS: 2,
+      ...noInput,
+    },
     [
       builder.buffer("queryGate"),
       builder.buffer("key"),
       builder.buffer("value"),
       await builder.upload(`${module} norms`, norms),
       builder.buffer("query"),
-      places.keys[layer]!,
-      places.values[layer]!,
+      places.kv.keys[layer]!,
+      places.kv.values[layer]!,
     ],
     [
       builder.stride("queryGate"),
@@ -42,29 +49,27 @@ export async function addRope(
   );
 }
 
-/** Partial results over spans of the keys, then their merge. */
+/** Partial results over spans of the keys, then their merge; and what moves a kept path's rows. */
 export async function addAttend(builder: ProgramBuilder, layer: number): Promise<void> {
   const { shape, places } = builder;
   const variants = new Map<number, Kernel>();
   const software = isSoftware(builder.device);
-  for (const rows of blockSizes(shape, software)) {
-    const defines = {
-      ...attendDefines(shape, rows, software),
-      KV_BITS: places.kv.bits,
+  const kernelFor = async (rows: number, tree: boolean) => {
+    const defines = attendDefines(shape, rows, tree, software);
+    return await builder.kernel("attend", {
+      ...defines,
+      KV_BITS: places.kv.pages.bits,
       ...noInput,
-    };
-    variants.set(rows, await builder.kernel("attend", defines));
-  }
+    });
+  };
+  for (const rows of blockSizes(shape, software)) variants.set(rows, await kernelFor(rows, false));
+  const tree = await kernelFor(1, true);
+  const keys = places.kv.keys[layer]!;
+  const values = places.kv.values[layer]!;
   builder.push(
-    [
-      builder.buffer("query"),
-      places.keys[layer]!,
-      places.values[layer]!,
-      places.partialOuts,
-      places.partialStats,
-    ],
+    [builder.buffer("query"), keys, values, places.partialOuts, places.partialStats],
     [builder.stride("query") / 4],
-    ({ attention }) => variants.get(attention.blockRows)!,
+    ({ attention, scans }) => (scans > 0 ? tree : variants.get(attention.blockRows)!),
     ({ attention }) => [
       attention.blocks.length,
       shape.kvHeadCount * headBlocks(shape),
@@ -72,6 +77,13 @@ export async function addAttend(builder: ProgramBuilder, layer: number): Promise
     ],
   );
   await addMerge(builder);
+  await builder.addKeep(
+    "kv_move",
+    { KV_WORDS: places.kv.pages.bits / 8, ...noInput },
+    [keys, values],
+    [],
+    ({ segments, moves }) => [moves ? shape.kvHeadCount : 0, segments, 1],
+  );
 }
 
 async function addMerge(builder: ProgramBuilder): Promise<void> {

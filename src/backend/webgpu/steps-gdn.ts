@@ -37,9 +37,10 @@ export async function addGdn(
   const state = places.states[layer]!;
   const history = places.histories[layer]!;
   const log = places.windowLogs[layer]!;
-  await builder.add(
-    "gdn",
-    { ...logRows, ...layout, SLICES: slices },
+  const defines = { ...logRows, ...layout, SLICES: slices };
+  const chains = await builder.kernel("gdn", { ...defines, TREE: 0 });
+  const trees = await builder.kernel("gdn", { ...defines, TREE: 1 });
+  builder.push(
     [
       builder.buffer("qkv"),
       builder.buffer("z"),
@@ -61,7 +62,8 @@ export async function addGdn(
       copies ? options.slots : 0,
       sliceStride,
     ],
-    ({ segments }) => [linearValueHeads, segments, 1],
+    ({ scans }) => (scans > 0 ? trees : chains),
+    ({ segments, scans }) => [linearValueHeads, scans > 0 ? scans : segments, 1],
   );
   if (copies) {
     const quads = (linearValueHeads * linearKeyDim * linearValueDim) / 4;
@@ -71,20 +73,29 @@ export async function addGdn(
       1,
     ]);
   }
+  if (layer % places.layersABuffer === 0) await addKeep(builder, layer);
+}
+
+/** Commits the windows of the layers whose states lie in the same buffer as this one's, which is the first. */
+async function addKeep(builder: ProgramBuilder, first: number): Promise<void> {
+  const { shape, places, sizes } = builder;
+  const parts = [places.windowLogs, places.histories, places.states];
+  const layers = Math.min(places.layersABuffer, sizes.linearLayers - first);
   await builder.addKeep(
     "gdn_keep",
     { ...logRows, ...keepLayout(shape) },
-    [log, history, state],
-    ({ segments }) => [linearValueHeads, segments, 1],
+    parts.map((part) => part[first]!.buffer),
+    parts.map((part) => (layers > 1 ? part[first + 1]!.offset / 16 : 0)),
+    ({ segments }) => [shape.linearValueHeads, segments, layers],
   );
 }
 
 /** Taps, norm weight, and each value head's (rate, bias, 0, 0). */
-async function vectorsOf({ weights, shape }: ProgramBuilder, module: string) {
-  const taps = transposed(await weights.vector(`${module}.conv1d`), shape.convTaps);
-  const norm = await weights.vector(`${module}.norm`);
-  const logRates = await weights.vector(`${module}.A_log`);
-  const biases = await weights.vector(`${module}.dt_bias`);
+async function vectorsOf({ tensors, shape }: ProgramBuilder, module: string) {
+  const taps = transposed(await tensors.vector(`${module}.conv1d`), shape.convTaps);
+  const norm = await tensors.vector(`${module}.norm`);
+  const logRates = await tensors.vector(`${module}.A_log`);
+  const biases = await tensors.vector(`${module}.dt_bias`);
   const rates = [...logRates].flatMap((rate, head) => [-Math.exp(rate), biases[head]!, 0, 0]);
   return Float32Array.from([...taps, ...norm, ...rates]);
 }

@@ -3,9 +3,9 @@ import type { Projection, Step } from "../../model/forward.ts";
 import { matrixFeature } from "./device.ts";
 import type { Kernel } from "./pipelines.ts";
 import type { ProgramBuilder } from "./program.ts";
-import { type TileVariant, variantFor, variantsFor } from "./projection-layout.ts";
-import type { InputName } from "./row-arrays.ts";
-import { type DeviceTiles, formDefines, sameForm, type TileMember } from "./tiles.ts";
+import { partAt, roundUp, type TileVariant, variantFor, variantsFor } from "./projection-layout.ts";
+import type { InputName, RowArray } from "./row-arrays.ts";
+import { type DeviceTiles, formDefines, sameForm, type TileMember, tileRows } from "./tiles.ts";
 
 type Project = Step & { readonly op: "project" };
 
@@ -28,14 +28,16 @@ export async function addProject(builder: ProgramBuilder, step: Project): Promis
   }
 }
 
-/** The MLP's product has a buffer of its own here. */
-const inputOf = (step: Project): InputName =>
-  step.input === "gate" ? "activated" : (step.input as InputName);
+/** An MLP's product has a buffer of its own here. */
+function inputOf({ input }: Project): InputName {
+  if (input === "gate") return "activated";
+  return input === "draftGate" ? "draftActivated" : (input as InputName);
+}
 
 async function addLanes(
   builder: ProgramBuilder,
   step: Project,
-  { matrix: path, out, accumulate }: Projection,
+  { matrix: path, out, accumulate, outAt = 0, rows: rowsWanted }: Projection,
 ): Promise<void> {
   const draws = step.rows === "draws";
   const input = inputOf(step);
@@ -61,9 +63,12 @@ async function addLanes(
     rowVariants.find((variant) => variant.rows >= rows) ?? rowVariants.at(-1)!;
   // Workgroups beyond a dispatch's limit go on in the next line of it.
   const line = Math.min(32768, builder.device.limits.maxComputeWorkgroupsPerDimension);
+  const end = rowsWanted ?? matrix.rows;
   for (const part of matrix.parts) {
+    const partRows = Math.min(part.rows, end - part.firstRow);
+    if (partRows <= 0) break;
     const parameters = [
-      part.rows,
+      partRows,
       steps,
       builder.stride(input) / 4,
       builder.stride(out),
@@ -71,7 +76,7 @@ async function addLanes(
       draws ? 1 : 0,
       groups,
       groupSize,
-      part.firstRow,
+      partAt(outAt, matrix.rows) + part.firstRow,
       line,
     ];
     builder.push(
@@ -83,28 +88,32 @@ async function addLanes(
         if (rows === 0) return [0, 0, 0];
         const variant = variantOf(rows);
         const perGroup = (projectThreads / 32 / slices) * variant.weightRows;
-        const groupsOfRows = Math.ceil(part.rows / perGroup);
+        const groupsOfRows = Math.ceil(partRows / perGroup);
         const x = Math.min(line, groupsOfRows);
         return [x, Math.ceil(rows / variant.rows), Math.ceil(groupsOfRows / line)];
       },
     );
   }
+  if (out === "draftOut") builder.sublayer = builder.array(out);
 }
 
 async function addTiles(builder: ProgramBuilder, step: Project): Promise<void> {
   const { updates } = builder.places.arrays;
   const input = inputOf(step);
-  const { accumulate, out } = step.projections[0]!;
-  const output = accumulate ? updates.get(input)! : builder.array(out);
-  const members = step.projections.map(({ matrix, out: name }) => ({
-    matrix: builder.weights.matrix(matrix),
-    at: accumulate ? 0 : builder.array(name).offset,
-  }));
+  const { accumulate, out, rows: rowsWanted } = step.projections[0]!;
+  const update = accumulate || out === "draftOut" ? updates.get(input)! : null;
+  const output = update ?? builder.array(out);
+  const members = step.projections.map(({ matrix: path, out: name, outAt = 0 }) => {
+    const matrix = builder.tensors.matrix(path);
+    return { matrix, at: update ? 0 : builder.array(name).offset + partAt(outAt, matrix.rows) };
+  });
+  members.sort((a, b) => a.at - b.at);
   for (const alike of runsOfOneForm(members)) {
     const tiles = await builder.tiles(step.projections[0]!.matrix, alike);
-    await addTileDispatches(builder, step, input, tiles, output);
+    await addTileDispatches(builder, step, tiles, output, rowsWanted);
   }
-  if (accumulate) builder.pending = output;
+  if (accumulate) builder.pending = { update: output, convolution: null };
+  else if (update) builder.sublayer = output;
 }
 
 /** Neighbours that may lie in one matrix. */
@@ -121,10 +130,11 @@ function runsOfOneForm(members: readonly TileMember[]): TileMember[][] {
 async function addTileDispatches(
   builder: ProgramBuilder,
   step: Project,
-  input: InputName,
   { blocks, form, parts }: DeviceTiles,
-  output: { buffer: GPUBuffer; stride: number; slices: number; sliceStride: number },
+  output: RowArray,
+  rowsWanted = Number.POSITIVE_INFINITY,
 ): Promise<void> {
+  const input = inputOf(step);
   const draws = step.rows === "draws";
   const { device } = builder;
   const matrix = device.features.has(matrixFeature);
@@ -144,7 +154,8 @@ async function addTileDispatches(
     kernels.set(variant, await builder.kernel(variant.kernel, defines));
   }
   for (const part of parts) {
-    const end = part.firstColumn + part.columns;
+    const end = Math.min(part.firstColumn + part.columns, roundUp(rowsWanted, tileRows));
+    if (end <= part.firstColumn) break;
     invariant(end <= output.stride, `${end} columns in rows of ${output.stride}`);
     const rowsOf = (counts: { draws: number; rows: number }) =>
       draws ? counts.draws : counts.rows;
@@ -155,7 +166,7 @@ async function addTileDispatches(
       (counts) => {
         const { rows, columns } = variantFor(variants, rowsOf(counts));
         return [
-          part.columns / columns,
+          (end - part.firstColumn) / columns,
           Math.ceil(rowsOf(counts) / rows),
           Math.ceil(blocks / perSlice),
         ];

@@ -1,9 +1,8 @@
 import type { ProgramBuilder } from "./program.ts";
 import { topkSlices } from "./topk.ts";
 
-/** The first candidates of each draw: of the slices of its row, then of the row. */
-export async function addTopk(builder: ProgramBuilder): Promise<void> {
-  const { vocabSize } = builder.shape;
+/** The first candidates of each draw among the first `vocabSize` tokens: of the slices of its row, then of the row. */
+export async function addTopk(builder: ProgramBuilder, vocabSize: number): Promise<void> {
   const { pairs, results } = builder.places;
   const logits = builder.buffer("logits");
   const { items, slices } = topkSlices(vocabSize);

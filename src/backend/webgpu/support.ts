@@ -1,4 +1,5 @@
 import { InputError } from "../../errors.ts";
+import type { DrafterShape } from "../../model/drafter-shape.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import { matrixFeature, type OpenDevice } from "./device.ts";
 import type { KvType } from "./kv-pages.ts";
@@ -59,6 +60,27 @@ export function checkShape(shape: ModelShape): void {
     throw new InputError(
       `The webgpu backend needs ${field} to be a multiple of ${divisor}, not ${value}. ` +
         "The reference backend runs any shape.",
+    );
+  }
+}
+
+/** The same of a drafter. Where one is in use, the target's buffers are its own too, and hold vectors alone. */
+export function checkDrafter(drafter: DrafterShape, target: ModelShape): void {
+  const divisors: readonly [name: string, value: number][] = [
+    ["headDim", drafter.headDim],
+    ["intermediateSize", drafter.intermediateSize],
+    ["intermediateSize of the model", target.intermediateSize],
+    ["groupSize", drafter.convolution?.groupSize ?? 0],
+  ];
+  if (drafter.headDim > headDimMax) {
+    throw new InputError(
+      `The webgpu backend drafts with up to ${headDimMax} dims a head, not ${drafter.headDim}.`,
+    );
+  }
+  for (const [name, value] of divisors) {
+    if (value % 4 === 0) continue;
+    throw new InputError(
+      `To draft, the webgpu backend needs ${name} to be a multiple of 4, not ${value}.`,
     );
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { slotId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
+import { rotationOf } from "../../model/rope.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { orderedOrNot } from "../draw-candidates.ts";
 import { KernelHarness, noAttention, TestRandom } from "./kernel-harness.cases.ts";
@@ -33,7 +34,9 @@ async function select(gpu: KernelHarness, rows: Float32Array[], candidates: read
   for (const [at, row] of rows.entries()) logits.set(row, at * stride);
   const { items, slices } = topkSlices(vocabSize);
   const words = topkWords(vocabSize, rows.length);
-  const pass = gpu.upload(encodePass(plan, shape, new Uint8Array(rows.length), noAttention));
+  const pass = gpu.upload(
+    encodePass(plan, rotationOf(shape), new Uint8Array(rows.length), noAttention),
+  );
   const poison = (count: number) => gpu.upload(new Uint32Array(count).fill(0xffffffff));
   const input = gpu.upload(logits);
   const pairs = poison(words.pairs);

@@ -12,6 +12,7 @@ import {
 } from "../options.ts";
 import { wholeNumber } from "../values.ts";
 import { benchDecode, type DecodeReport } from "./decode.ts";
+import { benchDrafted, type DraftedCaseReport } from "./drafted.ts";
 import { shapeNames } from "./shapes.ts";
 import type { Spread } from "./spread.ts";
 import { benchSynthetic } from "./synthetic.ts";
@@ -22,6 +23,7 @@ interface BenchFlags extends ModelFlags {
   readonly shape?: string;
   readonly bits: AffineBits;
   readonly compareScan?: boolean;
+  readonly drafted?: boolean;
   readonly json?: boolean;
 }
 
@@ -51,22 +53,32 @@ export function benchCommand(io: CliIo): Command {
       "--compare-scan",
       "with --shape: also measure a copy of each layer's state, in turns A B B A; needs twice the memory",
     )
+    .option("--drafted", "with --shape: rounds with a DFlash2 drafter beside plain steps, in turns")
     .option("--busy", "also measure beside one endless loop a core, in turns")
     .addOption(jsonOption("print one JSON report"));
   addModelOptions(command);
   return command.action(async (name: string | undefined, model: string, flags: BenchFlags) => {
     if (name === undefined) {
-      io.stdout.write("decode  plain decoding of one stream, start and memory\n");
+      io.stdout.write("decode   plain decoding of one stream, start and memory\n");
+      io.stdout.write("drafted  replies with drafts beside the same without, in turns\n");
       return;
     }
-    if (name !== "decode") throw new InputError(`There is no bench ${name}: decode.`);
+    if (name === "drafted") {
+      const print = (line: string) => (flags.json ? io.stderr : io.stdout).write(line);
+      const drafted = await benchDrafted(model, openOptions(flags), flags.repeats, (result) =>
+        print(draftedLine(result)),
+      );
+      if (flags.json) io.stdout.write(`${JSON.stringify(drafted, null, 2)}\n`);
+      return;
+    }
+    if (name !== "decode") throw new InputError(`There is no bench ${name}: decode, drafted.`);
     if (flags.shape !== undefined) {
       const { shape, bits, repeats, adapter = null } = flags;
       const { activations, kv } = openOptions({ ...flags, backend: "webgpu" });
       const choice = { adapter, activations: gpuActivations(activations), ...(kv && { kv }) };
       const compareScan = flags.compareScan ?? false;
       const synthetic = await benchSynthetic({
-        ...{ shape, bits, repeats, choice, compareScan },
+        ...{ shape, bits, repeats, choice, compareScan, drafted: flags.drafted ?? false },
         onPass: ({ rows, context, ms, tokens_per_second: speed }) =>
           io.stderr.write(`${rows} rows at ${context}: ${ms.median} ms, ${speed} tok/s\n`),
       });
@@ -76,6 +88,14 @@ export function benchCommand(io: CliIo): Command {
     const report = await benchDecode(model, openOptions(flags), flags.repeats, flags.busy ?? false);
     io.stdout.write(flags.json ? `${JSON.stringify(report, null, 2)}\n` : text(report));
   });
+}
+
+function draftedLine(result: DraftedCaseReport): string {
+  const { name, ratio, tokens, rounds, tokens_per_round: each, equal } = result;
+  const [plain, drafted] = [result.plain_tokens_per_second, result.drafted_tokens_per_second];
+  const speeds = `${drafted.median} against ${plain.median} tok/s`;
+  const what = `${tokens} tokens in ${rounds} rounds, ${each} a round`;
+  return `${name.padEnd(10)} ${ratio} ×: ${speeds}; ${what}; ${equal ? "equal" : "DIFFERENT"}\n`;
 }
 
 function text(report: DecodeReport): string {

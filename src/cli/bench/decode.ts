@@ -47,7 +47,7 @@ export async function benchDecode(
   busy: boolean,
 ): Promise<DecodeReport> {
   const start = systemClock.nowMs();
-  await using engine = await openEngine(model, options);
+  await using engine = await openEngine(model, { ...options, drafts: false });
   const loadMs = systemClock.nowMs() - start;
   await measure(engine);
   const idle: Measured[] = [];

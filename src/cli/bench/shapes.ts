@@ -1,3 +1,4 @@
+import type { DrafterShape } from "../../model/drafter-shape.ts";
 import type { ModelShape } from "../../model/shape.ts";
 
 /** Sizes in which the released Qwen3.5 / 3.6 / 3.8 dense models differ. */
@@ -93,5 +94,28 @@ export function namedShape(name: string): ModelShape | null {
     normEps: 1e-6,
     tiedHead: tied,
     contextMax: 262_144,
+  };
+}
+
+/** A DFlash2 drafter for a shape, of the proportions of Qwen3.8-27B-DFlash2 (spec of z-lab's config). */
+export function namedDrafter(target: ModelShape): DrafterShape {
+  const layers = target.layerTypes.length;
+  return {
+    kind: "dflash2",
+    vocabSize: target.vocabSize,
+    hiddenSize: target.hiddenSize,
+    intermediateSize: target.intermediateSize,
+    layers: Array.from({ length: 5 }, () => ({ window: 2048, causal: false })),
+    headCount: 32,
+    kvHeadCount: 8,
+    headDim: 128,
+    rope: { theta: 1e7, yarn: null },
+    normEps: 1e-6,
+    featureLayers: Array.from({ length: 5 }, (_, i) => 1 + Math.round((i * (layers - 4)) / 4)),
+    blockRows: 8,
+    maskId: 248_070,
+    candidates: 16,
+    convolution: { groupSize: 16 },
+    selector: { rank: 256 },
   };
 }

@@ -4,10 +4,13 @@ import { pageRows } from "../../limits.ts";
 import { projectionPaths } from "../../model/forward.ts";
 import { derivedSizes } from "../../model/shape.ts";
 import { type GpuChoice, inspectGpu, openSyntheticGpu } from "../../node.ts";
-import { matrixBytes, randomWeights } from "../../weights/random.ts";
+import { matrixBytes } from "../../weights/matrix-bytes.ts";
+import { randomWeights } from "../../weights/random.ts";
+import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { AffineBits, Weights } from "../../weights/weights.ts";
+import { benchDraftedRounds, type DraftedReport } from "./drafted-round.ts";
 import { PassBench, type PassCase, type PassTimes } from "./pass-bench.ts";
-import { namedShape } from "./shapes.ts";
+import { namedDrafter, namedShape } from "./shapes.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
 const chunk = 512;
@@ -31,6 +34,8 @@ export interface SyntheticReport {
   readonly passes: readonly PassReport[];
   /** Plain steps with the state in place and with a copy of it, in turns A B B A; absent unless asked. */
   readonly scan?: ScanReport;
+  /** Rounds with a drafter of a released drafter's proportions, quantised as the model is. */
+  readonly drafted?: readonly DraftedReport[];
 }
 
 export interface PassReport {
@@ -64,6 +69,8 @@ export interface SyntheticOptions {
   readonly repeats: number;
   readonly choice: GpuChoice;
   readonly compareScan: boolean;
+  /** Drafted rounds alone, beside plain steps. */
+  readonly drafted: boolean;
   /** Called with each result as it comes: a run takes minutes. */
   readonly onPass?: (pass: PassReport) => void;
 }
@@ -77,7 +84,13 @@ export async function benchSynthetic(options: SyntheticOptions): Promise<Synthet
   const readPerMs = read.medianBytesPerSecond / 1000;
   const weights = randomWeights(shape, { seed: 1, bits, groupSize: 64 });
   const pages = contextTokens / pageRows;
-  const sizes = { weights, slots: 1, pages, rowsMax: chunk, drawsMax: 16, taps: [] };
+  const drafter = options.drafted ? namedDrafter(shape) : null;
+  const sizes = {
+    ...{ weights, slots: 1, pages, rowsMax: chunk, drawsMax: 16, taps: [] },
+    drafter: drafter && {
+      weights: randomDrafterWeights(drafter, { seed: 1, bits, groupSize: 64 }),
+    },
+  };
   const start = systemClock.nowMs();
   await using backend = await openSyntheticGpu(sizes, choice);
   const openSeconds = (systemClock.nowMs() - start) / 1000;
@@ -88,7 +101,12 @@ export async function benchSynthetic(options: SyntheticOptions): Promise<Synthet
     passes.push(pass);
     options.onPass?.(pass);
   };
+  const drafted: DraftedReport[] = [];
   for (const context of contexts) {
+    if (drafter) {
+      drafted.push(await benchDraftedRounds(backend, bench, drafter, context, repeats));
+      continue;
+    }
     const rounds = await measure(bench, decodeRows, context, repeats);
     const plainMs = rounds[0]!.ms.median;
     for (const [index, rows] of decodeRows.entries()) {
@@ -120,6 +138,7 @@ export async function benchSynthetic(options: SyntheticOptions): Promise<Synthet
     open_seconds: rounded(openSeconds),
     read_gb_per_second: rounded(read.medianBytesPerSecond / 1e9),
     passes,
+    ...(drafter && { drafted }),
     ...(options.compareScan && { scan: await compareScan(bench, sizes, options) }),
   };
 }

@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { systemClock } from "../../clock.ts";
 import { InputError } from "../../errors.ts";
-import { embeddedModel, openBackend } from "../../node.ts";
+import type { ModelShape } from "../../model/shape.ts";
+import { drafterPlace, embeddedModel, modelFolder, openBackend } from "../../node.ts";
+import { type OpenDrafter, openDrafterFor } from "../../open-drafter.ts";
 import type { CliIo } from "../io.ts";
 import { addBackendOptions, type BackendFlags, jsonOption, openOptions } from "../options.ts";
 import { type GateReport, GateRun } from "./gate-run.ts";
@@ -23,7 +25,7 @@ export function gateCommand(io: CliIo): Command {
     .argument("[name]", "the gate to run")
     .option(
       "--model <model>",
-      "an embedded model or a checkpoint folder (chunks, rows)",
+      "an embedded model or a checkpoint folder (chunks, rows, drafted)",
       embeddedModel,
     )
     .option("--full", "run every cell, not the sample of at most 3 minutes")
@@ -46,6 +48,7 @@ export function gateCommand(io: CliIo): Command {
     const options: GateOptions = {
       open: (sizes) => openBackend(sizes, choice),
       model: flags.model,
+      drafter: (target) => drafterBeside(flags.model, target, io),
       full: flags.full ?? false,
       references,
     };
@@ -55,6 +58,17 @@ export function gateCommand(io: CliIo): Command {
     if (flags.json) io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
     if (!report.ok) process.exitCode = 1;
   });
+}
+
+/** The drafter whose folder lies beside the model's. */
+async function drafterBeside(
+  model: string,
+  target: ModelShape,
+  io: CliIo,
+): Promise<OpenDrafter | null> {
+  const place = drafterPlace(modelFolder(model), "auto");
+  const warn = (message: string) => io.stderr.write(`${message}\n`);
+  return place && (await openDrafterFor(place, target, {}, warn));
 }
 
 function summary(report: GateReport): string {

@@ -1,10 +1,16 @@
 import type { Clock } from "../../clock.ts";
 
-export interface GateCase {
-  readonly name: string;
+/** How a cell went. */
+export interface CellResult {
   readonly ok: boolean;
   /** What was compared, and the figure. */
   readonly detail: string;
+  /** The figures, where there are several. */
+  readonly counts?: Readonly<Record<string, number>>;
+}
+
+export interface GateCase extends CellResult {
+  readonly name: string;
 }
 
 export interface GateReport {
@@ -21,6 +27,8 @@ export interface GateReport {
 
 /** What a sample may take. A cell that has begun is finished, so some room is left below 3 minutes. */
 const sampleMs = 120_000;
+/** Why a cell didn't run. */
+export const outOfTime = "out of the sample's time; --full runs it";
 
 /** Collects the cells of one gate. */
 export class GateRun {
@@ -38,16 +46,29 @@ export class GateRun {
     this.#onCase = onCase;
   }
 
+  get elapsedMs(): number {
+    return this.#clock.nowMs() - this.#startMs;
+  }
+
+  /** Whether the sample's time is over. */
+  get isOver(): boolean {
+    return !this.#full && this.elapsedMs > sampleMs;
+  }
+
   /** Whether the sample's time is over. Then `name`, a cell or several, counts as not run. */
   skips(name: string): boolean {
-    if (this.#full || this.#clock.nowMs() - this.#startMs <= sampleMs) return false;
-    this.skip(name, "out of the sample's time; --full runs it");
+    if (!this.isOver) return false;
+    this.skip(name, outOfTime);
     return true;
   }
 
   /** Runs a cell unless the sample's time is over. A throw is a failure. */
-  async cell(name: string, run: () => Promise<{ ok: boolean; detail: string }>): Promise<void> {
-    if (this.skips(name)) return;
+  async cell(name: string, run: () => Promise<CellResult>): Promise<void> {
+    if (!this.skips(name)) await this.always(name, run);
+  }
+
+  /** Runs a cell that takes no time, and so whenever it comes. A throw is a failure. */
+  async always(name: string, run: () => Promise<CellResult>): Promise<void> {
     let result: GateCase;
     try {
       result = { name, ...(await run()) };
@@ -75,7 +96,7 @@ export class GateRun {
       backend,
       cases: this.#cases,
       not_run: this.#notRun,
-      seconds: Math.round((this.#clock.nowMs() - this.#startMs) / 100) / 10,
+      seconds: Math.round(this.elapsedMs / 100) / 10,
     };
   }
 }

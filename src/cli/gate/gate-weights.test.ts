@@ -6,6 +6,7 @@ import type { GateOptions } from "./options.ts";
 const options: GateOptions = {
   open: () => Promise.reject(new Error("nothing is opened here")),
   model: "nano",
+  drafter: async () => null,
   full: false,
   references: null,
 };

@@ -1,15 +1,13 @@
 import { expect, test } from "vitest";
-import type { Backend, BackendOptions, PassHandle } from "../../backend/backend.ts";
+import type { Backend, PassHandle } from "../../backend/backend.ts";
 import { FakeBackend } from "../../backend/fake/fake.ts";
 import type { Plan } from "../../model/plan.ts";
 import { embeddedModel, openBackend } from "../../node.ts";
 import type { Weights } from "../../weights/weights.ts";
 import { runGate } from "./command.ts";
+import { faulty, type Opener } from "./faulty.cases.ts";
 import type { GateReport } from "./gate-run.ts";
 import { findReference } from "./golden-data.ts";
-import type { GateOptions } from "./options.ts";
-
-type Opener = GateOptions["open"];
 
 const fake: Opener = async ({ weights, ...sizes }) =>
   new FakeBackend({ ...sizes, shape: weights.shape });
@@ -19,23 +17,10 @@ const wasm: Opener = (options) => openBackend(options, { backend: "wasm", thread
 const reference: Opener = (options) => openBackend(options, { backend: "reference" });
 
 const run = (name: string, open: Opener, full = false) =>
-  runGate(name, { open, model: embeddedModel, full, references: null }, null);
+  runGate(name, { open, model: embeddedModel, drafter, full, references: null }, null);
 
-/** The backend with some verbs replaced: a planted fault. */
-function faulty(open: Opener, fault: (backend: Backend) => Partial<Backend>): Opener {
-  return async (options: BackendOptions) => {
-    const backend = await open(options);
-    const changes = fault(backend);
-    return new Proxy(backend, {
-      get(target, name) {
-        const changed = Reflect.get(changes, name);
-        if (changed !== undefined) return changed;
-        const value = Reflect.get(target, name);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-  };
-}
+/** None of these gates drafts. */
+const drafter = async () => null;
 
 test("chunks and rows pass on a backend that keeps its word", async () => {
   for (const name of ["chunks", "rows"]) {
@@ -155,10 +140,10 @@ const plantedInWindows: readonly (readonly [string, (backend: Backend) => Partia
   [
     "a keep takes one row too few",
     (backend) => ({
-      keep: (handle, rows) =>
+      keep: (handle, paths) =>
         backend.keep(
           handle,
-          rows.map((kept) => Math.max(0, kept - 1)),
+          paths.map((path) => path.slice(0, -1)),
         ),
     }),
   ],
@@ -183,6 +168,6 @@ test.each(plantedInWindows)("synthetic fails where %s", async (_, fault) => {
 
 test("an unknown gate is refused with the names of all", async () => {
   await expect(run("golder", fake)).rejects.toThrow(
-    /no gate golder: golden, chunks, rows, synthetic/,
+    /no gate golder: golden, chunks, rows, synthetic, drafted/,
   );
 });

@@ -1,4 +1,5 @@
 import { chunksGate } from "./chunks.ts";
+import { draftedGate } from "./drafted.ts";
 import type { GateRun } from "./gate-run.ts";
 import { goldenGate } from "./golden.ts";
 import type { GateOptions } from "./options.ts";
@@ -32,5 +33,10 @@ export const gates: readonly Gate[] = [
     name: "synthetic",
     about: "random models, no files: chunks, windows, moves, snapshots equal one row at a time",
     run: syntheticGate,
+  },
+  {
+    name: "drafted",
+    about: "a reply with drafts, right and wrong, equals the serial one: ids, logits, state",
+    run: draftedGate,
   },
 ];

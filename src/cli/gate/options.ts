@@ -1,10 +1,14 @@
 import type { Backend, BackendOptions } from "../../backend/backend.ts";
+import type { ModelShape } from "../../model/shape.ts";
+import type { OpenDrafter } from "../../open-drafter.ts";
 
 export interface GateOptions {
   /** Opens the backend under test. */
   readonly open: (options: BackendOptions) => Promise<Backend>;
   /** The model beside the synthetic ones, where a gate uses it. */
   readonly model: string;
+  /** Opens the model's drafter; null where it has none. */
+  readonly drafter: (target: ModelShape) => Promise<OpenDrafter | null>;
   /** Every cell, however long it takes. */
   readonly full: boolean;
   /** A further folder with `golden/` and `models/`; null for none. */

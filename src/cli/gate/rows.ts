@@ -114,7 +114,7 @@ class RowCells {
   }
 }
 
-/** The snapshot with NaN in place of every float of state, history and KV. */
+/** The snapshot with NaN in place of every float of state, history and KV, the drafter's too. */
 export function poisoned(snapshot: Snapshot): Snapshot {
   const nan = (array: Float32Array) => new Float32Array(array.length).fill(Number.NaN);
   return {
@@ -123,5 +123,7 @@ export function poisoned(snapshot: Snapshot): Snapshot {
     history: nan(snapshot.history),
     keys: nan(snapshot.keys),
     values: nan(snapshot.values),
+    draftKeys: nan(snapshot.draftKeys),
+    draftValues: nan(snapshot.draftValues),
   };
 }

@@ -1,13 +1,11 @@
 import type { Backend } from "../../backend/backend.ts";
+import { firstRows } from "../../backend/windows.ts";
 import { slotId } from "../../ids.ts";
 import { windowRowsMax } from "../../limits.ts";
 import { planPass } from "../../model/plan.ts";
 import { poisoned } from "./rows.ts";
 import { emptyTimeline, type Truth } from "./synthetic-truth.ts";
-import type { Timeline } from "./timeline.ts";
-
-/** Where a cell's numbers come from: below its argument. */
-export type Random = (below: number) => number;
+import type { Random, Timeline } from "./timeline.ts";
 
 /** Each runs the truth's prompt in its own way and returns what it did; it throws where a byte differs. */
 export type Cell = (backend: Backend, truth: Truth, random: Random) => Promise<string>;
@@ -66,7 +64,7 @@ async function verifyWindow(
   const whole = { draw: "all", keepLogits: false, window: true } as const;
   const handle = backend.verify(planPass([{ ...timeline.segment(ids, 0), ...whole }]));
   truth.compareLogits(await backend.read(handle), 0, timeline.rows, kept);
-  backend.keep(handle, [kept]);
+  backend.keep(handle, [firstRows(kept)]);
   timeline.advance(kept);
 }
 
@@ -109,7 +107,7 @@ export const poison: Cell = async (backend, truth, random) => {
     const handle = backend.verify(planPass(segments));
     await backend.read(handle);
     const kept = window ? 1 + random(ids.length) : ids.length;
-    if (window) backend.keep(handle, [kept]);
+    if (window) backend.keep(handle, [firstRows(kept)]);
     timeline.advance(kept);
     await truth.compare(timeline, !window, "beside NaN");
   }

@@ -82,8 +82,11 @@ export function candidatesOf(result: PassResult, draw = 0): Candidates {
   return candidates;
 }
 
+/** Gives a number from 0 on, below its argument. */
+export type Random = (below: number) => number;
+
 /** A small seeded generator (mulberry32) for token ids and orders. */
-export function randomInts(seed: number): (below: number) => number {
+export function randomInts(seed: number): Random {
   let state = seed >>> 0;
   return (below) => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -4,7 +4,7 @@ import { openFolder } from "../../checkpoint/source-node.ts";
 import { InputError } from "../../errors.ts";
 import type { TokenId } from "../../ids.ts";
 import { modelFolder } from "../../node.ts";
-import { openTemplate } from "../../open-model.ts";
+import { openTemplate } from "../../open-text.ts";
 import type { CliIo } from "../io.ts";
 import { loadEngine } from "../load.ts";
 import {

@@ -1,5 +1,6 @@
 import type { Engine, ReplyRequest } from "../../engine.ts";
 import type { TokenId } from "../../ids.ts";
+import { speculativeOf } from "../../serve/reply-format.ts";
 import type { Reply, Stream } from "../../stream.ts";
 import type { CliIo } from "../io.ts";
 import { printReply, speedLine } from "./print-reply.ts";
@@ -48,6 +49,7 @@ function replyJson(done: Reply, loadMs: number): Record<string, unknown> {
     cached_tokens: done.cachedTokens,
     token_sha: done.tokenSha,
     state_sha: done.stateSha,
+    speculative: speculativeOf(done),
     timings: {
       load_ms: rounded(loadMs),
       prefill_ms: rounded(prefillMs),

@@ -18,6 +18,7 @@ const done: Reply = {
   tokenSha: "",
   stateSha: null,
   timings: { prefillMs: 1, decodeMs: 10, tokensPerSecond: 199.6 },
+  speculative: { rounds: 0, drafted: 0, accepted: 0, tokensPerRound: null, byDrafter: {} },
 };
 
 function parts(events: readonly ReplyEvent[]): ReplyParts {

@@ -35,6 +35,13 @@ describe("run", () => {
       cached_tokens: 0,
       token_sha: expect.stringMatching(/^[0-9a-f]{12}$/),
       state_sha: expect.stringMatching(/^[0-9a-f]{64}$/),
+      speculative: {
+        rounds: expect.any(Number),
+        drafted: expect.any(Number),
+        accepted: expect.any(Number),
+        tokens_per_round: expect.any(Number),
+        by_drafter: expect.any(Object),
+      },
       timings: {
         load_ms: expect.any(Number),
         prefill_ms: expect.any(Number),

@@ -1,10 +1,8 @@
 import { type Checkpoint, openCheckpoint } from "../../checkpoint/checkpoint.ts";
-import { isDrafterFolder } from "../../checkpoint/config.ts";
 import { openFolder } from "../../checkpoint/source-node.ts";
-import { InputError } from "../../errors.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import { modelFolder } from "../../node.ts";
-import { openTemplate } from "../../open-model.ts";
+import { openTemplate } from "../../open-text.ts";
 import { weightsFromCheckpoint } from "../../weights/from-checkpoint.ts";
 import { matrixRoles, vectorRoles } from "../../weights/roles.ts";
 import type { Weights } from "../../weights/weights.ts";
@@ -46,9 +44,6 @@ export interface MatrixFormat {
  */
 export async function describeModel(model: string): Promise<ModelDescription> {
   const folder = await openFolder(modelFolder(model));
-  if (await isDrafterFolder(folder)) {
-    throw new InputError(`${folder.name} is a DFlash2 drafter, which is no model by itself.`);
-  }
   await using checkpoint = await openCheckpoint(folder);
   const { config, headers, layout } = checkpoint;
   const { shape } = config;

@@ -24,7 +24,7 @@ describe("show", () => {
       eos_ids: [8176, 8178],
       context_max: 4096,
       chat_template: true,
-      sampling: { temperature: 0.7, topP: 0.95, topK: 20, minP: null },
+      sampling: { temperature: 0.7, topP: 0.95, topK: 20, minP: null, repetitionPenalty: null },
     });
   });
 

@@ -53,6 +53,7 @@ function samplingText(sampling: ModelDescription["sampling"]): string {
     ["top-p", sampling.topP],
     ["top-k", sampling.topK],
     ["min-p", sampling.minP],
+    ["repetition penalty", sampling.repetitionPenalty],
   ];
   const said = parts.filter(([, value]) => value !== null);
   if (said.length === 0) return "nothing recommended";

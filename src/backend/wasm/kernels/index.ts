@@ -3,15 +3,21 @@ import {
   INSTRUCTION_BYTES,
   OP_ATTEND,
   OP_CONV,
+  OP_DYNAMIC_CONV,
   OP_EMBED,
+  OP_FEATURE,
   OP_GATED_NORM,
+  OP_GATHER,
   OP_KEEP,
+  OP_MOVE_FEATURES,
+  OP_MOVE_KV,
   OP_NORM,
   OP_PROJECT,
   OP_ROPE,
   OP_SCAN,
   OP_SWIGLU,
   OP_TAP,
+  PASS_BLOCK_DRAWS,
   PASS_DRAWS,
   PASS_DRAW_ROWS,
   PASS_IDS,
@@ -19,9 +25,15 @@ import {
   UNIT_BITS,
 } from "../layout";
 import { attend, rope } from "./attention";
-import { conv, keep, scan } from "./delta";
+import { conv } from "./conv";
+import { dynamicConv } from "./dynamic-conv";
+import { features } from "./features";
+import { keep } from "./keep";
+import { writeConstants } from "./math";
+import { moveFeatures, moveKv } from "./move";
 import { embed, gatedNorm, norm, swiglu, tap } from "./norm";
 import { project } from "./project";
+import { scan } from "./scan";
 import { enterStep, leaveStep, nextUnit, share } from "./sync";
 
 export { probeDot, probeExp, probeMadd } from "./probe";
@@ -42,12 +54,14 @@ export function run(
   generation: i32,
 ): i32 {
   const base = generation << UNIT_BITS;
+  writeConstants();
   for (let i: i32 = 0; i < count; i++) {
     enterStep(counters + (i as usize) * STEP_BYTES, base);
     const op = program + (i as usize) * INSTRUCTION_BYTES;
     const counted = load<u32>(op, 4) as usize;
     const rows = load<i32>(pass + counted);
-    if (rows > 0) execute(op, pass, rows, counted == PASS_DRAWS, scratch, threads);
+    const draws = counted == PASS_DRAWS || counted == PASS_BLOCK_DRAWS;
+    if (rows > 0) execute(op, pass, rows, draws, scratch, threads);
     leaveStep();
   }
   enterStep(counters + (count as usize) * STEP_BYTES, base);
@@ -96,6 +110,21 @@ function execute(
       break;
     case OP_KEEP:
       keep(op, pass, rows);
+      break;
+    case OP_MOVE_KV:
+      moveKv(op, pass);
+      break;
+    case OP_MOVE_FEATURES:
+      moveFeatures(op, pass);
+      break;
+    case OP_FEATURE:
+      features(op, pass, rows, false);
+      break;
+    case OP_GATHER:
+      features(op, pass, rows, true);
+      break;
+    case OP_DYNAMIC_CONV:
+      dynamicConv(op, pass, rows);
       break;
   }
 }

@@ -1,6 +1,10 @@
 // Affine weights with int8 activations: x ≈ scale · q, one scale a weight group, q in −127 … 127.
-// The integer dot product is exact, so its order is free; group results add up in order.
-import { madd } from "./math";
+// The integer dot product is exact, so its order is free; group results add up in order. Products of two
+// columns are at most 2 · 127 · 15, so that eight of these sums, a group of 128 columns, fit 16 bits.
+//
+// `mask` is that of the matrix's record; panels.ts says why it is an argument.
+import { madd, put } from "./math";
+import { blockBytes, Bytes, Nibbles } from "./weights";
 
 /**
  * Quantises one activation row for blocks of `period` vectors a step: writes per group the scale and
@@ -45,71 +49,213 @@ export function prepareInt8(
   }
 }
 
-/** acc + Σ over each lane's four bytes of a (signed) · b (0 … 15). */
+/** Products of signed bytes and bytes of 0 … 15, added in twos. */
 @inline
-function dot(a: v128, b: v128, acc: v128): v128 {
-  if (ASC_FEATURE_RELAXED_SIMD) return i32x4.relaxed_dot_i8x16_i7x16_add_s(a, b, acc);
-  const low = i32x4.extadd_pairwise_i16x8_s(i16x8.extmul_low_i8x16_s(a, b));
-  const high = i32x4.extadd_pairwise_i16x8_s(i16x8.extmul_high_i8x16_s(a, b));
-  return i32x4.add(acc, i32x4.add(low, high));
+export function products(x: v128, w: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return i16x8.relaxed_dot_i8x16_i7x16_s(x, w);
+  return i16x8.add(i16x8.extmul_low_i8x16_s(x, w), i16x8.extmul_high_i8x16_s(x, w));
 }
 
 @inline
-function laneSums(a: v128, b: v128, c: v128, d: v128): v128 {
-  const ab = i32x4.add(v128.shuffle<i32>(a, b, 0, 4, 2, 6), v128.shuffle<i32>(a, b, 1, 5, 3, 7));
-  const cd = i32x4.add(v128.shuffle<i32>(c, d, 0, 4, 2, 6), v128.shuffle<i32>(c, d, 1, 5, 3, 7));
+function upperNibbles(codes: v128, nibble: v128): v128 {
+  return v128.and(i16x8.shr_u(codes, 4), nibble);
+}
+
+/** Lane i is the sum of all lanes of the i-th argument. `ones` are eight. */
+@inline
+function laneSums(a: v128, b: v128, c: v128, d: v128, ones: v128): v128 {
+  a = i32x4.dot_i16x8_s(a, ones);
+  b = i32x4.dot_i16x8_s(b, ones);
+  c = i32x4.dot_i16x8_s(c, ones);
+  d = i32x4.dot_i16x8_s(d, ones);
+  const ab = i32x4.add(v128.shuffle<i32>(a, b, 0, 4, 1, 5), v128.shuffle<i32>(a, b, 2, 6, 3, 7));
+  const cd = i32x4.add(v128.shuffle<i32>(c, d, 0, 4, 1, 5), v128.shuffle<i32>(c, d, 2, 6, 3, 7));
   return i32x4.add(v128.shuffle<i32>(ab, cd, 0, 1, 4, 5), v128.shuffle<i32>(ab, cd, 2, 3, 6, 7));
 }
 
-/** Four outputs of one activation row. `period` 8: 4-bit codes; 4: 8-bit codes. */
-export function int8Row(
+/** y + scale · x scale · dot, then + bias · x sum, of a group. */
+@inline
+function addGroup(y: v128, dot: v128, scales: usize, xScale: usize, xSum: usize): v128 {
+  const scaled = f32x4.mul(f32x4.convert_i32x4_s(dot), v128.load32_splat(xScale));
+  y = madd(scaled, v128.load(scales), y);
+  return madd(v128.load(scales, 16), v128.load32_splat(xSum), y);
+}
+
+/** Four outputs of one activation row, 4-bit codes. */
+export function int8Nibbles(
   codes: usize,
   scales: usize,
   groups: i32,
   group: i32,
-  period: i32,
   x: usize,
   xScales: usize,
   xSums: usize,
+  mask: i32,
 ): v128 {
-  const steps = group / (period * 4);
-  const nibble = i8x16.splat(0xf);
-  let acc = f32x4.splat(0);
+  const nibble = i8x16.splat(mask as i8);
+  const ones = i16x8.splat((mask & 1) as i16);
+  const zero = i32x4.splat(0);
+  let y = f32x4.splat(0);
   for (let g: i32 = 0; g < groups; g++) {
-    let d0 = i32x4.splat(0);
-    let d1 = d0;
-    let d2 = d0;
-    let d3 = d0;
-    let e0 = d0;
-    let e1 = d0;
-    let e2 = d0;
-    let e3 = d0;
-    for (let s: i32 = 0; s < steps; s++) {
+    let a0 = zero;
+    let a1 = zero;
+    let a2 = zero;
+    let a3 = zero;
+    const end = codes + blockBytes<Nibbles>(group);
+    for (; codes < end; codes += 64) {
+      const low = v128.load(x);
+      const high = v128.load(x, 16);
       const c0 = v128.load(codes);
       const c1 = v128.load(codes, 16);
       const c2 = v128.load(codes, 32);
       const c3 = v128.load(codes, 48);
-      const low = v128.load(x);
-      const high = period == 8 ? v128.load(x, 16) : low;
-      d0 = dot(low, v128.and(c0, nibble), d0);
-      d1 = dot(low, v128.and(c1, nibble), d1);
-      d2 = dot(low, v128.and(c2, nibble), d2);
-      d3 = dot(low, v128.and(c3, nibble), d3);
-      e0 = dot(high, i8x16.shr_u(c0, 4), e0);
-      e1 = dot(high, i8x16.shr_u(c1, 4), e1);
-      e2 = dot(high, i8x16.shr_u(c2, 4), e2);
-      e3 = dot(high, i8x16.shr_u(c3, 4), e3);
-      codes += 64;
-      x += period == 8 ? 32 : 16;
+      a0 = i16x8.add(a0, products(low, v128.and(c0, nibble)));
+      a1 = i16x8.add(a1, products(low, v128.and(c1, nibble)));
+      a2 = i16x8.add(a2, products(low, v128.and(c2, nibble)));
+      a3 = i16x8.add(a3, products(low, v128.and(c3, nibble)));
+      a0 = i16x8.add(a0, products(high, upperNibbles(c0, nibble)));
+      a1 = i16x8.add(a1, products(high, upperNibbles(c1, nibble)));
+      a2 = i16x8.add(a2, products(high, upperNibbles(c2, nibble)));
+      a3 = i16x8.add(a3, products(high, upperNibbles(c3, nibble)));
+      x += 32;
     }
-    let upper = laneSums(e0, e1, e2, e3);
-    if (period == 4) upper = i32x4.shl(upper, 4);
-    const whole = f32x4.convert_i32x4_s(i32x4.add(laneSums(d0, d1, d2, d3), upper));
-    acc = madd(f32x4.mul(whole, v128.load32_splat(xScales)), v128.load(scales), acc);
-    acc = madd(v128.load(scales, 16), v128.load32_splat(xSums), acc);
+    y = addGroup(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
     scales += 32;
     xScales += 4;
     xSums += 4;
   }
-  return acc;
+  return y;
+}
+
+/** The same of two rows, which share the reading of the codes. Writes, or adds to, both rows' outputs. */
+export function int8TwoRows(
+  codes: usize,
+  scales: usize,
+  groups: i32,
+  group: i32,
+  x: usize,
+  xScales: usize,
+  xSums: usize,
+  mask: i32,
+  out: usize,
+  outStride: usize,
+  accumulate: bool,
+): void {
+  const nibble = i8x16.splat(mask as i8);
+  const ones = i16x8.splat((mask & 1) as i16);
+  const zero = i32x4.splat(0);
+  const groupsBytes = (groups as usize) << 2;
+  const rowBytes = (groups * group) as usize;
+  let y = f32x4.splat(0);
+  let z = y;
+  for (let g: i32 = 0; g < groups; g++) {
+    let a0 = zero;
+    let a1 = zero;
+    let a2 = zero;
+    let a3 = zero;
+    let b0 = zero;
+    let b1 = zero;
+    let b2 = zero;
+    let b3 = zero;
+    const end = codes + blockBytes<Nibbles>(group);
+    for (; codes < end; codes += 64) {
+      const a = v128.load(x);
+      const b = v128.load(x + rowBytes);
+      const aHigh = v128.load(x, 16);
+      const bHigh = v128.load(x + rowBytes, 16);
+      let c = v128.load(codes);
+      let w = v128.and(c, nibble);
+      a0 = i16x8.add(a0, products(a, w));
+      b0 = i16x8.add(b0, products(b, w));
+      w = upperNibbles(c, nibble);
+      a0 = i16x8.add(a0, products(aHigh, w));
+      b0 = i16x8.add(b0, products(bHigh, w));
+      c = v128.load(codes, 16);
+      w = v128.and(c, nibble);
+      a1 = i16x8.add(a1, products(a, w));
+      b1 = i16x8.add(b1, products(b, w));
+      w = upperNibbles(c, nibble);
+      a1 = i16x8.add(a1, products(aHigh, w));
+      b1 = i16x8.add(b1, products(bHigh, w));
+      c = v128.load(codes, 32);
+      w = v128.and(c, nibble);
+      a2 = i16x8.add(a2, products(a, w));
+      b2 = i16x8.add(b2, products(b, w));
+      w = upperNibbles(c, nibble);
+      a2 = i16x8.add(a2, products(aHigh, w));
+      b2 = i16x8.add(b2, products(bHigh, w));
+      c = v128.load(codes, 48);
+      w = v128.and(c, nibble);
+      a3 = i16x8.add(a3, products(a, w));
+      b3 = i16x8.add(b3, products(b, w));
+      w = upperNibbles(c, nibble);
+      a3 = i16x8.add(a3, products(aHigh, w));
+      b3 = i16x8.add(b3, products(bHigh, w));
+      x += 32;
+    }
+    y = addGroup(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
+    z = addGroup(
+      z,
+      laneSums(b0, b1, b2, b3, ones),
+      scales,
+      xScales + groupsBytes,
+      xSums + groupsBytes,
+    );
+    scales += 32;
+    xScales += 4;
+    xSums += 4;
+  }
+  put(out, y, accumulate);
+  put(out + outStride, z, accumulate);
+}
+
+/** Four outputs of one activation row, 8-bit codes: lower and upper nibbles apart. */
+export function int8Bytes(
+  codes: usize,
+  scales: usize,
+  groups: i32,
+  group: i32,
+  x: usize,
+  xScales: usize,
+  xSums: usize,
+  mask: i32,
+): v128 {
+  const nibble = i8x16.splat((mask & 0xf) as i8);
+  const ones = i16x8.splat((mask & 1) as i16);
+  const zero = i32x4.splat(0);
+  let y = f32x4.splat(0);
+  for (let g: i32 = 0; g < groups; g++) {
+    let a0 = zero;
+    let a1 = zero;
+    let a2 = zero;
+    let a3 = zero;
+    let b0 = zero;
+    let b1 = zero;
+    let b2 = zero;
+    let b3 = zero;
+    const end = codes + blockBytes<Bytes>(group);
+    for (; codes < end; codes += 64) {
+      const a = v128.load(x);
+      const c0 = v128.load(codes);
+      const c1 = v128.load(codes, 16);
+      const c2 = v128.load(codes, 32);
+      const c3 = v128.load(codes, 48);
+      a0 = i16x8.add(a0, products(a, v128.and(c0, nibble)));
+      a1 = i16x8.add(a1, products(a, v128.and(c1, nibble)));
+      a2 = i16x8.add(a2, products(a, v128.and(c2, nibble)));
+      a3 = i16x8.add(a3, products(a, v128.and(c3, nibble)));
+      b0 = i16x8.add(b0, products(a, upperNibbles(c0, nibble)));
+      b1 = i16x8.add(b1, products(a, upperNibbles(c1, nibble)));
+      b2 = i16x8.add(b2, products(a, upperNibbles(c2, nibble)));
+      b3 = i16x8.add(b3, products(a, upperNibbles(c3, nibble)));
+      x += 16;
+    }
+    const upper = i32x4.shl(laneSums(b0, b1, b2, b3, ones), 4);
+    const whole = i32x4.add(laneSums(a0, a1, a2, a3, ones), upper);
+    y = addGroup(y, whole, scales, xScales, xSums);
+    scales += 32;
+    xScales += 4;
+    xSums += 4;
+  }
+  return y;
 }

@@ -1,4 +1,5 @@
 // Vector arithmetic that every kernel shares. Nothing here depends on lane neighbours.
+import { CONSTANTS_BASE } from "../layout";
 
 /** a · b + c. Fused where relaxed SIMD is on and the CPU fuses; the start-up probe records which. */
 @inline
@@ -20,32 +21,77 @@ export function horizontalSum(a: v128): f32 {
 /** Lane i is the horizontal sum of the i-th argument, each as horizontalSum would add it. */
 @inline
 export function horizontalSums(a: v128, b: v128, c: v128, d: v128): v128 {
-  const ab0 = v128.shuffle<i32>(a, b, 0, 4, 2, 6);
-  const ab1 = v128.shuffle<i32>(a, b, 1, 5, 3, 7);
-  const cd0 = v128.shuffle<i32>(c, d, 0, 4, 2, 6);
-  const cd1 = v128.shuffle<i32>(c, d, 1, 5, 3, 7);
-  const ab = f32x4.add(ab0, ab1);
-  const cd = f32x4.add(cd0, cd1);
-  return f32x4.add(v128.shuffle<i32>(ab, cd, 0, 1, 4, 5), v128.shuffle<i32>(ab, cd, 2, 3, 6, 7));
+  const ab01 = v128.shuffle<i32>(a, b, 0, 4, 1, 5);
+  const ab23 = v128.shuffle<i32>(a, b, 2, 6, 3, 7);
+  const cd01 = v128.shuffle<i32>(c, d, 0, 4, 1, 5);
+  const cd23 = v128.shuffle<i32>(c, d, 2, 6, 3, 7);
+  const l0 = v128.shuffle<i32>(ab01, cd01, 0, 1, 4, 5);
+  const l1 = v128.shuffle<i32>(ab01, cd01, 2, 3, 6, 7);
+  const l2 = v128.shuffle<i32>(ab23, cd23, 0, 1, 4, 5);
+  const l3 = v128.shuffle<i32>(ab23, cd23, 2, 3, 6, 7);
+  return f32x4.add(f32x4.add(l0, l1), f32x4.add(l2, l3));
+}
+
+/** Writes, or adds, four outputs. */
+@inline
+export function put(out: usize, y: v128, accumulate: bool): void {
+  v128.store(out, accumulate ? f32x4.add(v128.load(out), y) : y);
+}
+
+// Constants that loops need, in memory: V8 loads one by one instruction, and builds it anew by three.
+const ONE: i32 = 0;
+const EXP_LEAST: i32 = 4;
+const EXP_MOST: i32 = 8;
+const LOG2_E: i32 = 12;
+const LN2_HIGH: i32 = 16;
+const LN2_LOW: i32 = 20;
+const EXP_P0: i32 = 24;
+const EXP_P1: i32 = 28;
+const EXP_P2: i32 = 32;
+const EXP_P3: i32 = 36;
+const EXP_P4: i32 = 40;
+const EXP_P5: i32 = 44;
+const EXPONENT_BIAS: i32 = 48;
+
+/** Writes the constants. Every thread does, and all write the same. */
+export function writeConstants(): void {
+  store<f32>(CONSTANTS_BASE + ONE, 1);
+  store<f32>(CONSTANTS_BASE + EXP_LEAST, -87.0);
+  store<f32>(CONSTANTS_BASE + EXP_MOST, 88.0);
+  store<f32>(CONSTANTS_BASE + LOG2_E, 1.44269504);
+  store<f32>(CONSTANTS_BASE + LN2_HIGH, 0.693359375);
+  store<f32>(CONSTANTS_BASE + LN2_LOW, -2.12194440e-4);
+  store<f32>(CONSTANTS_BASE + EXP_P0, 1.9875691500e-4);
+  store<f32>(CONSTANTS_BASE + EXP_P1, 1.3981999507e-3);
+  store<f32>(CONSTANTS_BASE + EXP_P2, 8.3334519073e-3);
+  store<f32>(CONSTANTS_BASE + EXP_P3, 4.1665795894e-2);
+  store<f32>(CONSTANTS_BASE + EXP_P4, 1.6666665459e-1);
+  store<f32>(CONSTANTS_BASE + EXP_P5, 5.0000001201e-1);
+  store<i32>(CONSTANTS_BASE + EXPONENT_BIAS, 127);
+}
+
+@inline
+function constant(at: i32): v128 {
+  return v128.load32_splat(CONSTANTS_BASE + at);
 }
 
 /**
  * e^x within 2 ulp: x = n·ln 2 + r, a degree-6 polynomial in r (coefficients of Cephes' expf),
- * times 2^n. Arguments are clamped to the range whose result is a normal number.
+ * times 2^n. Arguments are clamped to the range whose result is a normal number; NaN stays.
  */
 export function exp4(x: v128): v128 {
-  x = f32x4.min(f32x4.max(x, f32x4.splat(-87.0)), f32x4.splat(88.0));
-  const n = f32x4.nearest(f32x4.mul(x, f32x4.splat(1.44269504)));
-  let r = f32x4.sub(x, f32x4.mul(n, f32x4.splat(0.693359375)));
-  r = f32x4.sub(r, f32x4.mul(n, f32x4.splat(-2.12194440e-4)));
-  let p = f32x4.splat(1.9875691500e-4);
-  p = f32x4.add(f32x4.mul(p, r), f32x4.splat(1.3981999507e-3));
-  p = f32x4.add(f32x4.mul(p, r), f32x4.splat(8.3334519073e-3));
-  p = f32x4.add(f32x4.mul(p, r), f32x4.splat(4.1665795894e-2));
-  p = f32x4.add(f32x4.mul(p, r), f32x4.splat(1.6666665459e-1));
-  p = f32x4.add(f32x4.mul(p, r), f32x4.splat(5.0000001201e-1));
-  p = f32x4.add(f32x4.add(f32x4.mul(p, f32x4.mul(r, r)), r), f32x4.splat(1));
-  const power = i32x4.shl(i32x4.add(i32x4.trunc_sat_f32x4_s(n), i32x4.splat(127)), 23);
+  x = f32x4.pmin(f32x4.pmax(x, constant(EXP_LEAST)), constant(EXP_MOST));
+  const n = f32x4.nearest(f32x4.mul(x, constant(LOG2_E)));
+  let r = f32x4.sub(x, f32x4.mul(n, constant(LN2_HIGH)));
+  r = f32x4.sub(r, f32x4.mul(n, constant(LN2_LOW)));
+  let p = constant(EXP_P0);
+  p = f32x4.add(f32x4.mul(p, r), constant(EXP_P1));
+  p = f32x4.add(f32x4.mul(p, r), constant(EXP_P2));
+  p = f32x4.add(f32x4.mul(p, r), constant(EXP_P3));
+  p = f32x4.add(f32x4.mul(p, r), constant(EXP_P4));
+  p = f32x4.add(f32x4.mul(p, r), constant(EXP_P5));
+  p = f32x4.add(f32x4.add(f32x4.mul(p, f32x4.mul(r, r)), r), constant(ONE));
+  const power = i32x4.shl(i32x4.add(i32x4.trunc_sat_f32x4_s(n), constant(EXPONENT_BIAS)), 23);
   return f32x4.mul(p, power);
 }
 
@@ -57,7 +103,8 @@ export function exp1(x: f32): f32 {
 /** 1 / (1 + e^−x). */
 @inline
 export function sigmoid4(x: v128): v128 {
-  return f32x4.div(f32x4.splat(1), f32x4.add(f32x4.splat(1), exp4(f32x4.neg(x))));
+  const one = constant(ONE);
+  return f32x4.div(one, f32x4.add(one, exp4(f32x4.neg(x))));
 }
 
 @inline

@@ -1,36 +1,33 @@
-// Activations of one row, laid out as the affine kernels read them.
+// Activations of a panel of rows, laid out as panels.ts reads them: [four columns, row], so that one address
+// walks them all; and the sums of their groups: [group, row].
+import { horizontalSum } from "./math";
 
-/**
- * Writes the row's group sums, then the row with element 4j + l of each code vector multiplied by
- * 2^(−shift·j): the kernels convert codes in place, as code · 2^(shift·j), and the two powers of two
- * cancel exactly in the product. `period` is the number of vectors that one code vector unpacks to
- * (8 for 4-bit, 4 for 8-bit); the last of them is shifted down by the kernel and stays unscaled.
- */
-export function prepareAffine(
+/** How many of the rows that are left go into the next panel. */
+@inline
+export function panelRows(left: i32): i32 {
+  return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
+
+/** One row of a panel of `rows`: its sums to `sums`, its vectors to `out`. */
+export function prepareRow(
   x: usize,
   cols: i32,
   group: i32,
-  period: i32,
-  shift: i32,
+  rows: i32,
   sums: usize,
   out: usize,
 ): void {
-  const groups = cols / group;
-  for (let g: i32 = 0; g < groups; g++) {
+  const stride = (rows as usize) << 4;
+  for (let c: i32 = 0; c < cols; c += group) {
     let sum = f32x4.splat(0);
-    for (let v: i32 = 0; v < group; v += 4) {
-      const at = ((g * group + v) as usize) << 2;
-      const value = v128.load(x + at);
+    const end = x + ((group as usize) << 2);
+    for (; x < end; x += 16) {
+      const value = v128.load(x);
       sum = f32x4.add(sum, value);
-      const j = (v >> 2) % period;
-      const power = j == period - 1 ? 127 : 127 - shift * j;
-      v128.store(out + at, f32x4.mul(value, i32x4.splat(power << 23)));
+      v128.store(out, value);
+      out += stride;
     }
-    store<f32>(
-      sums + ((g as usize) << 2),
-      f32x4.extract_lane(sum, 0) +
-        f32x4.extract_lane(sum, 1) +
-        (f32x4.extract_lane(sum, 2) + f32x4.extract_lane(sum, 3)),
-    );
+    store<f32>(sums, horizontalSum(sum));
+    sums += (rows as usize) << 2;
   }
 }

@@ -14,17 +14,19 @@ import {
   MATRIX_DATA,
   MATRIX_GROUP,
   MATRIX_KIND,
+  MATRIX_MASK,
   MATRIX_ROWS,
   MATRIX_SCALES,
   PROJECTION_BYTES,
   ROW_TILE,
   SCRATCH_PREPARED,
 } from "../layout";
-import { affine4Row, affine8Row, affineTile } from "./affine";
-import { denseTile } from "./dense";
-import { int8Row, prepareInt8 } from "./int8";
-import { prepareAffine } from "./prepare";
+import { int8Bytes, int8Nibbles, int8TwoRows, prepareInt8 } from "./int8";
+import { put } from "./math";
+import { fourRows, oneRow, twoRows } from "./panels";
+import { panelRows, prepareRow } from "./prepare";
 import { nextUnit, share } from "./sync";
+import { Bf16, blockBytes, Bytes, Floats, Nibbles } from "./weights";
 
 /** Units a thread should find in a step, so that a delayed thread holds up little work. */
 const UNITS_PER_THREAD: i32 = 6;
@@ -70,15 +72,14 @@ export function project(op: usize, rows: i32, scratch: usize, threads: i32): voi
         continue;
       }
       const kind = load<i32>(matrix, MATRIX_KIND);
-      const affine = kind == KIND_AFFINE4 || kind == KIND_AFFINE8;
       const key = ((tile as i64) << 32) | ((kind << 16) | load<i32>(matrix, MATRIX_GROUP));
       const x = input + (firstRow as usize) * inputStride;
-      if (affine && key != prepared) {
+      if (key != prepared) {
         prepare(matrix, kind, int8, x, inputStride, tileRows, scratch);
         prepared = key;
       }
       const n = min(left, here - begin);
-      multiply(record, matrix, kind, int8, begin, n, firstRow, tileRows, x, inputStride, scratch);
+      multiply(record, matrix, kind, int8, begin, n, firstRow, tileRows, scratch);
       left -= n;
       begin = 0;
     }
@@ -96,22 +97,28 @@ function prepare(
   scratch: usize,
 ): void {
   const cols = load<i32>(matrix, MATRIX_COLS);
-  const group = load<i32>(matrix, MATRIX_GROUP);
-  const period = kind == KIND_AFFINE4 ? 8 : 4;
+  const group = groupOf(matrix);
   const groupsBytes = ((cols / group) as usize) << 2;
-  const sums = scratch + SCRATCH_PREPARED;
-  const scales = sums + ((cols as usize) << 2);
-  const values = scales + ((cols as usize) << 2);
-  for (let r: usize = 0; r < (rows as usize); r++) {
-    const row = x + r * xStride;
-    const rowSums = sums + r * groupsBytes;
-    if (int8) {
-      const at = values + r * (cols as usize);
-      prepareInt8(row, cols, group, period, scales + r * groupsBytes, rowSums, at);
-    } else {
-      const at = values + ((r * (cols as usize)) << 2);
-      prepareAffine(row, cols, group, period, 32 / period, rowSums, at);
+  const sums = sumsAt(scratch);
+  const values = valuesAt(scratch, cols);
+  if (int8 && isCodes(kind)) {
+    const period = kind == KIND_AFFINE4 ? 8 : 4;
+    for (let r: usize = 0; r < (rows as usize); r++) {
+      const scales = scalesAt(scratch, cols) + r * groupsBytes;
+      const out = values + r * (cols as usize);
+      prepareInt8(x + r * xStride, cols, group, period, scales, sums + r * groupsBytes, out);
     }
+    return;
+  }
+  for (let first: i32 = 0; first < rows; ) {
+    const panel = panelRows(rows - first);
+    const panelSums = sums + (first as usize) * groupsBytes;
+    const panelValues = values + (((first * cols) as usize) << 2);
+    for (let r: usize = 0; r < (panel as usize); r++) {
+      const row = x + ((first as usize) + r) * xStride;
+      prepareRow(row, cols, group, panel, panelSums + (r << 2), panelValues + (r << 4));
+    }
+    first += panel;
   }
 }
 
@@ -125,55 +132,138 @@ function multiply(
   n: i32,
   firstRow: i32,
   rows: i32,
-  x: usize,
-  xStride: usize,
   scratch: usize,
 ): void {
-  const cols = load<i32>(matrix, MATRIX_COLS);
-  const group = load<i32>(matrix, MATRIX_GROUP);
   const outStride = load<u32>(record, 8) as usize;
+  const out =
+    (load<u32>(record, 4) as usize) + (firstRow as usize) * outStride + ((begin as usize) << 4);
   const accumulate = load<i32>(record, 12) != 0;
+  if (int8 && isCodes(kind)) {
+    multiplyInt8(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
+  } else if (kind == KIND_AFFINE4) {
+    multiplyBlocks<Nibbles>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  } else if (kind == KIND_AFFINE8) {
+    multiplyBlocks<Bytes>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  } else if (kind == KIND_BF16) {
+    multiplyBlocks<Bf16>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  } else {
+    multiplyBlocks<Floats>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  }
+}
+
+function multiplyBlocks<T>(
+  matrix: usize,
+  begin: i32,
+  n: i32,
+  rows: i32,
+  scratch: usize,
+  out: usize,
+  outStride: usize,
+  accumulate: bool,
+): void {
+  const cols = load<i32>(matrix, MATRIX_COLS);
+  const group = groupOf(matrix);
+  const groups = cols / group;
+  const mask = load<i32>(matrix, MATRIX_MASK);
   const data = load<u32>(matrix, MATRIX_DATA) as usize;
   const allScales = load<u32>(matrix, MATRIX_SCALES) as usize;
-  const sums = scratch + SCRATCH_PREPARED;
-  const xScales = sums + ((cols as usize) << 2);
-  const values = xScales + ((cols as usize) << 2);
-  const affine = kind == KIND_AFFINE4 || kind == KIND_AFFINE8;
-  const groups = affine ? cols / group : 0;
-  const period = kind == KIND_AFFINE4 ? 8 : 4;
-  // Bytes of a block: four rows of half bytes, bytes, bf16 or f32.
-  const shift = kind == KIND_AFFINE4 ? 1 : kind == KIND_AFFINE8 ? 2 : kind == KIND_BF16 ? 3 : 4;
-  const blockBytes = (cols as usize) << shift;
   for (let b = begin; b < begin + n; b++) {
-    const codes = data + (b as usize) * blockBytes;
+    const codes = data + (b as usize) * blockBytes<T>(cols);
     const scales = allScales + (((b * groups) as usize) << 5);
-    const base = load<u32>(record, 4) as usize;
-    const out = base + (firstRow as usize) * outStride + ((b as usize) << 4);
-    if (!affine) {
-      denseTile(codes, kind, cols, rows, x, xStride, scratch, out, outStride, accumulate);
-    } else if (int8) {
-      for (let r: usize = 0; r < (rows as usize); r++) {
-        const at = r * ((groups as usize) << 2);
-        const row = values + r * (cols as usize);
-        const y = int8Row(codes, scales, groups, group, period, row, xScales + at, sums + at);
-        put(out + r * outStride, y, accumulate);
+    let x = valuesAt(scratch, cols);
+    let sums = sumsAt(scratch);
+    let y = out;
+    for (let left = rows; left > 0; ) {
+      const panel = panelRows(left);
+      if (panel == 4) {
+        fourRows<T>(codes, scales, groups, group, x, sums, mask, scratch, y, outStride, accumulate);
+      } else if (panel == 2) {
+        twoRows<T>(codes, scales, groups, group, x, sums, mask, y, outStride, accumulate);
+      } else {
+        oneRow<T>(codes, scales, groups, group, x, sums, mask, y, accumulate);
       }
-    } else if (rows == 1) {
-      const y =
-        kind == KIND_AFFINE4
-          ? affine4Row(codes, scales, groups, group >> 5, values, sums)
-          : affine8Row(codes, scales, groups, group >> 4, values, sums);
-      put(out, y, accumulate);
-    } else {
-      const stride = (cols as usize) << 2;
-      affineTile(
-        codes, scales, groups, group, period, rows, values, stride, sums, scratch, out, outStride, accumulate,
-      );
+      x += ((panel * cols) as usize) << 2;
+      sums += ((panel * groups) as usize) << 2;
+      y += (panel as usize) * outStride;
+      left -= panel;
     }
+    out += 16;
+  }
+}
+
+function multiplyInt8(
+  matrix: usize,
+  kind: i32,
+  begin: i32,
+  n: i32,
+  rows: i32,
+  scratch: usize,
+  out: usize,
+  outStride: usize,
+  accumulate: bool,
+): void {
+  const cols = load<i32>(matrix, MATRIX_COLS);
+  const group = groupOf(matrix);
+  const groups = cols / group;
+  const groupsBytes = (groups as usize) << 2;
+  const mask = load<i32>(matrix, MATRIX_MASK);
+  const nibbles = kind == KIND_AFFINE4;
+  const bytes = nibbles ? blockBytes<Nibbles>(cols) : blockBytes<Bytes>(cols);
+  for (let b = begin; b < begin + n; b++) {
+    const codes = (load<u32>(matrix, MATRIX_DATA) as usize) + (b as usize) * bytes;
+    const scales = (load<u32>(matrix, MATRIX_SCALES) as usize) + (((b * groups) as usize) << 5);
+    let x = valuesAt(scratch, cols);
+    let xs = scalesAt(scratch, cols);
+    let sums = sumsAt(scratch);
+    let y = out;
+    let left = rows;
+    for (; nibbles && left >= 2; left -= 2) {
+      int8TwoRows(codes, scales, groups, group, x, xs, sums, mask, y, outStride, accumulate);
+      x += (cols as usize) << 1;
+      xs += groupsBytes << 1;
+      sums += groupsBytes << 1;
+      y += outStride << 1;
+    }
+    for (; left > 0; left--) {
+      const four = nibbles
+        ? int8Nibbles(codes, scales, groups, group, x, xs, sums, mask)
+        : int8Bytes(codes, scales, groups, group, x, xs, sums, mask);
+      put(y, four, accumulate);
+      x += cols as usize;
+      xs += groupsBytes;
+      sums += groupsBytes;
+      y += outStride;
+    }
+    out += 16;
   }
 }
 
 @inline
-function put(out: usize, y: v128, accumulate: bool): void {
-  v128.store(out, accumulate ? f32x4.add(v128.load(out), y) : y);
+function isCodes(kind: i32): bool {
+  return kind == KIND_AFFINE4 || kind == KIND_AFFINE8;
+}
+
+/** Columns of a group; a dense matrix is one. */
+@inline
+function groupOf(matrix: usize): i32 {
+  const group = load<i32>(matrix, MATRIX_GROUP);
+  return group ? group : load<i32>(matrix, MATRIX_COLS);
+}
+
+// A thread's scratch holds prepared activations: group sums, scales of int8 ones, values. There are at most as
+// many groups a row as a tile has columns for each.
+
+@inline
+function sumsAt(scratch: usize): usize {
+  return scratch + SCRATCH_PREPARED;
+}
+
+@inline
+function scalesAt(scratch: usize, cols: i32): usize {
+  return sumsAt(scratch) + ((cols as usize) << 2);
+}
+
+@inline
+function valuesAt(scratch: usize, cols: i32): usize {
+  return scalesAt(scratch, cols) + ((cols as usize) << 2);
 }

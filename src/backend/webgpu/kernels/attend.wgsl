@@ -14,6 +14,7 @@
 // A workgroup combines what its span holds and merge.wgsl the rest, by the same expressions: spans are one tile,
 // one chunk, or everything (then partial 0 is the chunk's and partial 1 the row's), and bits don't depend on it.
 // A key past a row's own position changes nothing of it, whatever it holds. Accumulators are f32.
+// TREE is for passes with trees: blocks of one row, whose keys from its segment's start on lie where its ancestors do.
 #if KV_BITS == 16
 enable f16;
 #end
@@ -35,6 +36,11 @@ var<workgroup> weights: array<vec4<f32>, {PAGE_ROWS} * {STRIDE}>;
 var<workgroup> lanes: array<vec4<f32>, 4 * {QUADS}>;
 var<workgroup> fades: array<vec4<f32>, {QUADS}>;
 var<workgroup> gains: array<vec4<f32>, {QUADS}>;
+#if TREE
+// Of a tile's keys: where the page begins, and the row there.
+var<workgroup> keyPages: array<u32, {PAGE_ROWS}>;
+var<workgroup> keyRows: array<u32, {PAGE_ROWS}>;
+#end
 
 // Below every score; a masked key's weight is set to zero all the same.
 const lowest = -3.0e38;
@@ -57,6 +63,15 @@ fn seen(block: Block, quad: u32, tile: u32) -> vec4<u32> {
   let first = vec4<u32>(tile * {PAGE_ROWS}u);
   return min(max(counts, first) - first, vec4<u32>({PAGE_ROWS}u));
 }
+#if TREE
+// Where the key at a position of the row's lies.
+fn placeOf(row: u32, position: u32) -> u32 {
+  let segment = rowSegment(row);
+  let start = rowPosition(segmentWord(segment, 0u));
+  if (segmentWord(segment, 7u) != 2u || position < start || position > rowPosition(row)) { return position; }
+  return start + pathRow(pathOf(row), position - start);
+}
+#end
 fn partialOf(block: Block, q: u32, partial: u32) -> u32 {
   return (queryRow(block, q) * {HEADS}u + queryHead(block, q)) * block.partials + partial;
 }
@@ -104,7 +119,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let firstOut = thread / {VECS}u * {V_QUADS}u;
 
   for (var tile = firstTile; tile < endTile; tile++) {
+#if TREE
+    if (thread < {PAGE_ROWS}u) {
+      let place = placeOf(firstRow, tile * {PAGE_ROWS}u + thread);
+      keyPages[thread] = (pageOf(segment, place) * {KV_HEADS}u + kvHead) * {PAGE_ROWS}u * {VECS}u;
+      keyRows[thread] = place % {PAGE_ROWS}u;
+    }
+    workgroupBarrier();
+#else
     let page = (pageOf(segment, tile * {PAGE_ROWS}u) * {KV_HEADS}u + kvHead) * {PAGE_ROWS}u * {VECS}u;
+#end
     let fresh = tile % {CHUNK_TILES}u == 0u || tile == firstTile;
     {
 #repeat n Q_QUADS
@@ -112,11 +136,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       var s{n}_{k} = vec4<f32>(0.0);
 #end
 #end
+#if TREE
+#repeat k K_EACH
+      let lane{k} = keyLane + {k}u * {KEY_LANES}u;
+      let keyAt{k} = keyPages[lane{k}] + part * {STEPS}u * {PAGE_ROWS}u + keyRows[lane{k}];
+#end
+#else
       let keyAt = page + part * {STEPS}u * {PAGE_ROWS}u + keyLane;
+#end
       for (var step = 0u; step < {STEPS}u; step += {K_AHEAD}u) {
 #repeat a K_AHEAD
 #repeat k K_EACH
+#if TREE
+        let k{a}_{k} = vec4<f32>(keys[keyAt{k} + (step + {a}u) * {PAGE_ROWS}u]);
+#else
         let k{a}_{k} = vec4<f32>(keys[keyAt + (step + {a}u) * {PAGE_ROWS}u + {k}u * {KEY_LANES}u]);
+#end
 #end
 #end
 #repeat a K_AHEAD
@@ -204,7 +239,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #end
 #end
     if (firstOut < {QUADS}u) {
+#if TREE
+#else
       let valueAt = page + dim;
+#end
       // Keys of this tile that the first row sees, and the last.
       let all = min(max(block.firstCount, tile * {PAGE_ROWS}u) - tile * {PAGE_ROWS}u, {PAGE_ROWS}u);
       let most = min(keyCount - tile * {PAGE_ROWS}u, {PAGE_ROWS}u);
@@ -219,7 +257,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       for (; key < most; key += {V_AHEAD}u) {
 #end
 #repeat a V_AHEAD
+#if TREE
+        let key{a} = min(key + {a}u, most - 1u);
+        let v{a} = vec4<f32>(values[keyPages[key{a}] + keyRows[key{a}] * {VECS}u + dim]);
+#else
         let v{a} = vec4<f32>(values[valueAt + min(key + {a}u, most - 1u) * {VECS}u]);
+#end
 #end
 #repeat a V_AHEAD
 #repeat n V_QUADS

@@ -22,6 +22,10 @@
 // another segment uses a slot that is written. A slot has two conv histories, of which one is read and the
 // other written (`pass.ts` takes turns), because value heads read their key head's words without an order.
 // A window stores neither; it logs what gdn_keep.wgsl needs.
+//
+// TREE is for passes with trees: one workgroup a (scan, value head). A tree is scanned once for each of its leaves, each
+// time from the slot's state along the path to the leaf, as a chain of just those rows would be. Rows that are on
+// several paths come out alike each time, and the first path has them.
 #include pass.wgsl
 #include gdn_common
 @group(0) @binding(2) var<storage, read> qkv: array<vec4<f32>>;
@@ -66,6 +70,29 @@ struct Work {
   history: u32,
   nextHistory: u32,
   isWindow: bool,
+#if TREE
+  // The first rows that another scan gives, and where the others stand in the segment unless it is no tree.
+  known: u32,
+  isTree: bool,
+  path: vec2<u32>,
+#end
+}
+
+// Whether what row `index` of the scan makes is this scan's to store.
+fn gives(work: Work, index: u32) -> bool {
+#if TREE
+  return index >= work.known;
+#else
+  return true;
+#end
+}
+
+// Where row `index` of the scan stands in its segment.
+fn localOf(work: Work, index: u32) -> u32 {
+#if TREE
+  if (work.isTree) { return pathRow(work.path, index); }
+#end
+  return index;
 }
 
 // A thread makes one item of {EACH} neighbouring rows of every block; the last threads may have none.
@@ -93,8 +120,13 @@ struct Ahead {
 #end
 }
 
-fn workOf(segment: u32, head: u32) -> Work {
+fn workOf(index: u32, head: u32) -> Work {
   var work: Work;
+#if TREE
+  let segment = scanWord(index, 0u);
+#else
+  let segment = index;
+#end
   work.head = head;
   work.first = segmentWord(segment, 0u);
   work.rows = segmentWord(segment, 1u);
@@ -103,6 +135,12 @@ fn workOf(segment: u32, head: u32) -> Work {
   work.history = segmentWord(segment, 5u) * depth * channels;
   work.nextHistory = segmentWord(segment, 6u) * depth * channels;
   work.isWindow = segmentWord(segment, 7u) != 0u;
+#if TREE
+  work.rows = scanWord(index, 1u);
+  work.known = scanWord(index, 2u);
+  work.isTree = segmentWord(segment, 7u) == 2u;
+  work.path = pathOf(scanWord(index, 3u));
+#end
   return work;
 }
 
@@ -124,26 +162,28 @@ fn countOf(work: Work, begin: u32) -> u32 {
 fn loadAhead(work: Work, begin: u32, thread: u32) -> Ahead {
   var ahead: Ahead;
   let count = countOf(work, begin);
-  let first = work.first + begin;
   let channel = channelOf(itemOf(thread), work.head);
 #repeat i EACH
   if (rowOf(thread) + {i}u < count) {
-    let at = (first + rowOf(thread) + {i}u) * param(0u) + channel;
+    let row = work.first + localOf(work, begin + rowOf(thread) + {i}u);
+    let at = row * param(0u) + channel;
 #repeat s SLICES
     ahead.raw{i}_{s} = qkv[at + {s}u * (param(7u) / 4u)];
 #end
   }
 #end
   if (thread < count) {
+    let row = work.first + localOf(work, begin + thread);
 #repeat s SLICES
-    ahead.decay{s} = decays[(first + thread) * param(3u) + work.head + {s}u * param(7u)];
-    ahead.beta{s} = betas[(first + thread) * param(2u) + work.head + {s}u * param(7u)];
+    ahead.decay{s} = decays[row * param(3u) + work.head + {s}u * param(7u)];
+    ahead.beta{s} = betas[row * param(2u) + work.head + {s}u * param(7u)];
 #end
   }
 #repeat i GIVEN
   if (thread + {i*THREADS}u < count * valueQuads) {
     let index = thread + {i*THREADS}u;
-    let at = (first + index / valueQuads) * param(1u) + work.head * valueQuads + index % valueQuads;
+    let row = work.first + localOf(work, begin + index / valueQuads);
+    let at = row * param(1u) + work.head * valueQuads + index % valueQuads;
 #repeat s SLICES
     ahead.z{i}_{s} = z[at + {s}u * (param(7u) / 4u)];
 #end
@@ -190,9 +230,10 @@ fn storeMixed(row: u32, column: u32, value: vec4<f32>) {
   mixed[inputAt(row, column, param(4u)) / 4u] = asInputs(value);
 }
 
-// Quad `quad` of the log of row `row` of a window.
-fn logQuad(work: Work, row: u32, quad: u32, value: vec4<f32>) {
-  let at = 2u * (logOf(work.slot) + row * logQuads + quad);
+// Quad `quad` of the log of row `index` of a window's scan.
+fn logQuad(work: Work, index: u32, quad: u32, value: vec4<f32>) {
+  if (!gives(work, index)) { return; }
+  let at = 2u * (logOf(work.slot) + localOf(work, index) * logQuads + quad);
   windowLog[at] = value.xy;
   windowLog[at + 1u] = value.zw;
 }
@@ -365,8 +406,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #end
       let value = select(values.xy, values.zw, pair % 2u == 1u);
       let delta = gate.y * fma(vec2<f32>(-gate.x), prediction, value);
-      if (work.isWindow && part == 0u) {
-        windowLog[deltaLog + 2u * (begin + local) * logQuads] = delta;
+      if (work.isWindow && part == 0u && gives(work, begin + local)) {
+        windowLog[deltaLog + 2u * localOf(work, begin + local) * logQuads] = delta;
       }
       even = vec2<f32>(0.0);
       odd = vec2<f32>(0.0);
@@ -396,7 +437,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let o = vec4<f32>(outputs[2u * index], outputs[2u * index + 1u]);
       let scale = 1.0 / sqrt(sumOfSquares(local) / f32({VALUE_DIM}u) + paramFloat(5u));
       let column = work.head * {VALUE_DIM}u + 4u * (index % valueQuads);
-      storeMixed(work.first + begin + local, column, o * scale * (weight{i} * siluOf(z{i})));
+      let row = work.first + localOf(work, begin + local);
+      if (gives(work, begin + local)) { storeMixed(row, column, o * scale * (weight{i} * siluOf(z{i}))); }
     }
 #end
   }

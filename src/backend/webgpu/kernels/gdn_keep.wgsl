@@ -1,7 +1,7 @@
-// GDN_KEEP: commits the first rows of windows, one workgroup a (window, value head): S ← g·S; S ← S + k·δᵀ
-// with the g, k and δ that gdn.wgsl logged. Each word of the state sees the operations of that scan in its
+// GDN_KEEP: commits a path of windows' rows, one workgroup a (window, value head, layer): S ← g·S; S ← S + k·δᵀ
+// with the g, k and δ that gdn.wgsl logged. Each word of the state sees the operations of a scan in its
 // order, so the bits are those of a chain. The conv history comes from the logged raw rows. Segments of the
-// pass are the windows, and their rows those to commit. In place, as in gdn.wgsl.
+// pass are the windows, and their rows the path's. In place, as in gdn.wgsl.
 //
 // A thread holds {PER_PART} key rows × 4 columns. It is bound by latency, so {ROWS} rows are loaded at once,
 // and the history goes its way while the state comes.
@@ -11,6 +11,7 @@
 @group(0) @binding(3) var<storage, read_write> history: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> state: array<vec4<f32>>;
 
+// params: quads from layer to layer, 0 of logs, 1 of histories, 2 of states
 @compute @workgroup_size({THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let head = group.x;
@@ -19,25 +20,26 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let part = thread / valueQuads;
   let rows = segmentWord(segment, 1u);
   let slot = segmentWord(segment, 2u);
-  let first = logOf(slot);
-  let at = slot * stateQuads + (head * {KEY_DIM}u + part * {PER_PART}u) * valueQuads + column;
+  let first = group.z * param(0u) + logOf(slot);
+  let path = pathOf(segment);
+  let at = group.z * param(2u) + slot * stateQuads + (head * {KEY_DIM}u + part * {PER_PART}u) * valueQuads + column;
 #repeat j QUADS
   var s{j}x = state[at + (4u * {j}u) * valueQuads];
   var s{j}y = state[at + (4u * {j}u + 1u) * valueQuads];
   var s{j}z = state[at + (4u * {j}u + 2u) * valueQuads];
   var s{j}w = state[at + (4u * {j}u + 3u) * valueQuads];
 #end
-  let old = segmentWord(segment, 5u) * depth * channels;
-  let next = segmentWord(segment, 6u) * depth * channels;
+  let old = group.z * param(1u) + segmentWord(segment, 5u) * depth * channels;
+  let next = group.z * param(1u) + segmentWord(segment, 6u) * depth * channels;
   for (var index = thread; index < depth * items; index += {THREADS}u) {
     let item = index % items;
     if (!owns(item, head)) { continue; }
     let channel = channelOf(item, head);
     let place = index / items;
-    // Raw row rows + place of (old history, the window's rows).
+    // Raw row rows + place of (old history, the path's rows).
     var value: vec4<f32>;
     if (rows + place >= depth) {
-      value = windowLog[first + (rows + place - depth) * logQuads + logRaw + channel];
+      value = windowLog[first + pathRow(path, rows + place - depth) * logQuads + logRaw + channel];
     } else {
       value = history[old + (rows + place) * channels + channel];
     }
@@ -46,7 +48,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   for (var begin = 0u; begin < rows; begin += {ROWS}u) {
 #repeat r ROWS
     // Past the last row, the last is read again and left out below.
-    let row{r} = first + min(begin + {r}u, rows - 1u) * logQuads;
+    let row{r} = first + pathRow(path, min(begin + {r}u, rows - 1u)) * logQuads;
     let g{r} = windowLog[row{r} + head].x;
     let delta{r} = windowLog[row{r} + logDeltas + head * valueQuads + column];
 #repeat j QUADS

@@ -3,6 +3,9 @@
 // sum; none where a projection adds to h itself, or nothing is pending. With `draws` only the rows that draw are
 // normed, and take the updates. Out is a projection's input (pass.wgsl inputAt).
 //
+// What a drafter adds: without RESIDUAL there is no h, but the updates alone; FEATURE keeps h as a feature, in the
+// slot's places; with CONV the updates go through the drafter's convolution first (dynamic_taps.wgsl).
+//
 // A width is a multiple of four, and a thread takes quads of columns. One row is bound by latency, so a thread
 // loads all of its quads before it uses any, and keeps them; and few steps wait for the workgroup.
 //
@@ -14,6 +17,14 @@
 @group(0) @binding(3) var<storage, read> weight: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> output: array<InputQuad>;
 @group(0) @binding(5) var<storage, read> updates: array<vec4<f32>>;
+#if FEATURE
+@group(0) @binding(6) var<storage, read_write> features: array<vec4<f32>>;
+#end
+#if CONV
+@group(0) @binding(6) var<storage, read> kernels: array<f32>;
+@group(0) @binding(7) var<storage, read> base: array<vec4<f32>>;
+#include dynamic_taps
+#end
 
 const lanes = 1024u;
 const parts = 32u;
@@ -35,7 +46,8 @@ fn sumOf(first: u32, step: u32) -> f32 {
   return (chains.x + chains.y) + (chains.z + chains.w);
 }
 
-// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws, 5 update stride, 6 floats from slice to slice
+// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws, 5 update stride, 6 floats from slice to slice;
+// FEATURE: 7 places a slot, 8 quads a place, 9 the feature's first
 @compute @workgroup_size({THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let draws = param(4u) != 0u;
@@ -48,13 +60,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let firstUpdate = row * param(5u) / 4u;
   let slice = param(6u) / 4u;
 #end
+#if CONV
+  let isFirst = row == segmentWord(rowSegment(row), 0u);
+  let firstBefore = (row - select(1u, 0u, isFirst)) * param(5u) / 4u;
+#end
 #repeat i PER_THREAD
   // Without a branch the loads stay together: past the end, the last quad is read and left out below.
   let quad{i} = min(thread + {i*THREADS}u, quads - 1u);
+#if RESIDUAL
   var x{i} = hidden[first + quad{i}];
+#else
+  var x{i} = vec4<f32>(0.0);
+#end
   let weight{i} = weight[quad{i}];
 #repeat s SLICES
   let update{i}_{s} = updates[firstUpdate + quad{i} + {s}u * slice];
+#if CONV
+  let before{i}_{s} = updates[firstBefore + quad{i} + {s}u * slice];
+#end
 #end
 #end
 #if SLICES
@@ -64,6 +87,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #if s > 0
   update{i} += update{i}_{s};
 #end
+#end
+#if CONV
+  var before{i} = before{i}_0;
+#repeat s SLICES
+#if s > 0
+  before{i} += before{i}_{s};
+#end
+#end
+  before{i} = select(before{i}, vec4<f32>(0.0), isFirst);
+  update{i} = update{i} * tapOf(row, 0u, quad{i}, quads) + before{i} * tapOf(row, 1u, quad{i}, quads);
 #end
   x{i} += update{i};
 #end
@@ -79,10 +112,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   workgroupBarrier();
   if (thread == 0u) { scale = 1.0 / sqrt(sumOf(lanes, 1u) / f32(param(0u)) + paramFloat(3u)); }
   workgroupBarrier();
+#if FEATURE
+  let slot = segmentWord(rowSegment(row), 3u);
+  let kept = featureRow(slot, rowPlace(row), param(7u)) * param(8u) + param(9u);
+#end
 #repeat i PER_THREAD
   if (thread + {i*THREADS}u < quads) {
-#if SLICES
+#if RESIDUAL * SLICES
     hidden[first + quad{i}] = x{i};
+#end
+#if FEATURE
+    features[kept + quad{i}] = x{i};
 #end
     let at = inputAt(group.y, 4u * quad{i}, param(2u)) / 4u;
     output[at] = asInputs(x{i} * scale * weight{i});

@@ -22,6 +22,10 @@
 // another segment uses a slot that is written. A slot has two conv histories, of which one is read and the
 // other written (`pass.ts` takes turns), because value heads read their key head's words without an order.
 // A window stores neither; it logs what gdn_keep.wgsl needs.
+//
+// TREE is for passes with trees: one workgroup a (scan, value head). A tree is scanned once for each of its leaves, each
+// time from the slot's state along the path to the leaf, as a chain of just those rows would be. Rows that are on
+// several paths come out alike each time, and the first path has them.
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
 enable f16;
@@ -43,12 +47,26 @@ fn passTop() -> u32 { return passWords[12]; }
 fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
 fn attentionSpan() -> u32 { return passWords[10]; }
 fn attentionPartials() -> u32 { return passWords[11]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
-// is read and the one that is written; 1 for a window.
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / 64u];
 }
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
 // Angles of a row: cosines, then sines.
 fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
@@ -142,6 +160,21 @@ struct Work {
   history: u32,
   nextHistory: u32,
   isWindow: bool,
+  // The first rows that another scan gives, and where the others stand in the segment unless it is no tree.
+  known: u32,
+  isTree: bool,
+  path: vec2<u32>,
+}
+
+// Whether what row `index` of the scan makes is this scan's to store.
+fn gives(work: Work, index: u32) -> bool {
+  return index >= work.known;
+}
+
+// Where row `index` of the scan stands in its segment.
+fn localOf(work: Work, index: u32) -> u32 {
+  if (work.isTree) { return pathRow(work.path, index); }
+  return index;
 }
 
 // A thread makes one item of 4 neighbouring rows of every block; the last threads may have none.
@@ -174,8 +207,9 @@ struct Ahead {
   beta1: f32,
 }
 
-fn workOf(segment: u32, head: u32) -> Work {
+fn workOf(index: u32, head: u32) -> Work {
   var work: Work;
+  let segment = scanWord(index, 0u);
   work.head = head;
   work.first = segmentWord(segment, 0u);
   work.rows = segmentWord(segment, 1u);
@@ -184,6 +218,10 @@ fn workOf(segment: u32, head: u32) -> Work {
   work.history = segmentWord(segment, 5u) * depth * channels;
   work.nextHistory = segmentWord(segment, 6u) * depth * channels;
   work.isWindow = segmentWord(segment, 7u) != 0u;
+  work.rows = scanWord(index, 1u);
+  work.known = scanWord(index, 2u);
+  work.isTree = segmentWord(segment, 7u) == 2u;
+  work.path = pathOf(scanWord(index, 3u));
   return work;
 }
 
@@ -206,37 +244,42 @@ fn countOf(work: Work, begin: u32) -> u32 {
 fn loadAhead(work: Work, begin: u32, thread: u32) -> Ahead {
   var ahead: Ahead;
   let count = countOf(work, begin);
-  let first = work.first + begin;
   let channel = channelOf(itemOf(thread), work.head);
   if (rowOf(thread) + 0u < count) {
-    let at = (first + rowOf(thread) + 0u) * param(0u) + channel;
+    let row = work.first + localOf(work, begin + rowOf(thread) + 0u);
+    let at = row * param(0u) + channel;
     ahead.raw0_0 = qkv[at + 0u * (param(7u) / 4u)];
     ahead.raw0_1 = qkv[at + 1u * (param(7u) / 4u)];
   }
   if (rowOf(thread) + 1u < count) {
-    let at = (first + rowOf(thread) + 1u) * param(0u) + channel;
+    let row = work.first + localOf(work, begin + rowOf(thread) + 1u);
+    let at = row * param(0u) + channel;
     ahead.raw1_0 = qkv[at + 0u * (param(7u) / 4u)];
     ahead.raw1_1 = qkv[at + 1u * (param(7u) / 4u)];
   }
   if (rowOf(thread) + 2u < count) {
-    let at = (first + rowOf(thread) + 2u) * param(0u) + channel;
+    let row = work.first + localOf(work, begin + rowOf(thread) + 2u);
+    let at = row * param(0u) + channel;
     ahead.raw2_0 = qkv[at + 0u * (param(7u) / 4u)];
     ahead.raw2_1 = qkv[at + 1u * (param(7u) / 4u)];
   }
   if (rowOf(thread) + 3u < count) {
-    let at = (first + rowOf(thread) + 3u) * param(0u) + channel;
+    let row = work.first + localOf(work, begin + rowOf(thread) + 3u);
+    let at = row * param(0u) + channel;
     ahead.raw3_0 = qkv[at + 0u * (param(7u) / 4u)];
     ahead.raw3_1 = qkv[at + 1u * (param(7u) / 4u)];
   }
   if (thread < count) {
-    ahead.decay0 = decays[(first + thread) * param(3u) + work.head + 0u * param(7u)];
-    ahead.beta0 = betas[(first + thread) * param(2u) + work.head + 0u * param(7u)];
-    ahead.decay1 = decays[(first + thread) * param(3u) + work.head + 1u * param(7u)];
-    ahead.beta1 = betas[(first + thread) * param(2u) + work.head + 1u * param(7u)];
+    let row = work.first + localOf(work, begin + thread);
+    ahead.decay0 = decays[row * param(3u) + work.head + 0u * param(7u)];
+    ahead.beta0 = betas[row * param(2u) + work.head + 0u * param(7u)];
+    ahead.decay1 = decays[row * param(3u) + work.head + 1u * param(7u)];
+    ahead.beta1 = betas[row * param(2u) + work.head + 1u * param(7u)];
   }
   if (thread + 0u < count * valueQuads) {
     let index = thread + 0u;
-    let at = (first + index / valueQuads) * param(1u) + work.head * valueQuads + index % valueQuads;
+    let row = work.first + localOf(work, begin + index / valueQuads);
+    let at = row * param(1u) + work.head * valueQuads + index % valueQuads;
     ahead.z0_0 = z[at + 0u * (param(7u) / 4u)];
     ahead.z0_1 = z[at + 1u * (param(7u) / 4u)];
   }
@@ -286,9 +329,10 @@ fn storeMixed(row: u32, column: u32, value: vec4<f32>) {
   mixed[inputAt(row, column, param(4u)) / 4u] = asInputs(value);
 }
 
-// Quad `quad` of the log of row `row` of a window.
-fn logQuad(work: Work, row: u32, quad: u32, value: vec4<f32>) {
-  let at = 2u * (logOf(work.slot) + row * logQuads + quad);
+// Quad `quad` of the log of row `index` of a window's scan.
+fn logQuad(work: Work, index: u32, quad: u32, value: vec4<f32>) {
+  if (!gives(work, index)) { return; }
+  let at = 2u * (logOf(work.slot) + localOf(work, index) * logQuads + quad);
   windowLog[at] = value.xy;
   windowLog[at + 1u] = value.zw;
 }
@@ -617,8 +661,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       prediction += prediction3;
       let value = select(values.xy, values.zw, pair % 2u == 1u);
       let delta = gate.y * fma(vec2<f32>(-gate.x), prediction, value);
-      if (work.isWindow && part == 0u) {
-        windowLog[deltaLog + 2u * (begin + local) * logQuads] = delta;
+      if (work.isWindow && part == 0u && gives(work, begin + local)) {
+        windowLog[deltaLog + 2u * localOf(work, begin + local) * logQuads] = delta;
       }
       even = vec2<f32>(0.0);
       odd = vec2<f32>(0.0);
@@ -708,7 +752,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let o = vec4<f32>(outputs[2u * index], outputs[2u * index + 1u]);
       let scale = 1.0 / sqrt(sumOfSquares(local) / f32(128u) + paramFloat(5u));
       let column = work.head * 128u + 4u * (index % valueQuads);
-      storeMixed(work.first + begin + local, column, o * scale * (weight0 * siluOf(z0)));
+      let row = work.first + localOf(work, begin + local);
+      if (gives(work, begin + local)) { storeMixed(row, column, o * scale * (weight0 * siluOf(z0))); }
     }
   }
   if (work.isWindow) { return; }

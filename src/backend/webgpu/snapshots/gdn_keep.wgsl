@@ -1,7 +1,7 @@
-// GDN_KEEP: commits the first rows of windows, one workgroup a (window, value head): S ← g·S; S ← S + k·δᵀ
-// with the g, k and δ that gdn.wgsl logged. Each word of the state sees the operations of that scan in its
+// GDN_KEEP: commits a path of windows' rows, one workgroup a (window, value head, layer): S ← g·S; S ← S + k·δᵀ
+// with the g, k and δ that gdn.wgsl logged. Each word of the state sees the operations of a scan in its
 // order, so the bits are those of a chain. The conv history comes from the logged raw rows. Segments of the
-// pass are the windows, and their rows those to commit. In place, as in gdn.wgsl.
+// pass are the windows, and their rows the path's. In place, as in gdn.wgsl.
 //
 // A thread holds 16 key rows × 4 columns. It is bound by latency, so 4 rows are loaded at once,
 // and the history goes its way while the state comes.
@@ -26,12 +26,26 @@ fn passTop() -> u32 { return passWords[12]; }
 fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
 fn attentionSpan() -> u32 { return passWords[10]; }
 fn attentionPartials() -> u32 { return passWords[11]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
-// is read and the one that is written; 1 for a window.
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / 64u];
 }
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
 // Angles of a row: cosines, then sines.
 fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
@@ -87,6 +101,7 @@ fn owns(item: u32, head: u32) -> bool { return item >= 2u * keyQuads || head % h
 @group(0) @binding(3) var<storage, read_write> history: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> state: array<vec4<f32>>;
 
+// params: quads from layer to layer, 0 of logs, 1 of histories, 2 of states
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let head = group.x;
@@ -95,8 +110,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let part = thread / valueQuads;
   let rows = segmentWord(segment, 1u);
   let slot = segmentWord(segment, 2u);
-  let first = logOf(slot);
-  let at = slot * stateQuads + (head * 128u + part * 16u) * valueQuads + column;
+  let first = group.z * param(0u) + logOf(slot);
+  let path = pathOf(segment);
+  let at = group.z * param(2u) + slot * stateQuads + (head * 128u + part * 16u) * valueQuads + column;
   var s0x = state[at + (4u * 0u) * valueQuads];
   var s0y = state[at + (4u * 0u + 1u) * valueQuads];
   var s0z = state[at + (4u * 0u + 2u) * valueQuads];
@@ -113,17 +129,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var s3y = state[at + (4u * 3u + 1u) * valueQuads];
   var s3z = state[at + (4u * 3u + 2u) * valueQuads];
   var s3w = state[at + (4u * 3u + 3u) * valueQuads];
-  let old = segmentWord(segment, 5u) * depth * channels;
-  let next = segmentWord(segment, 6u) * depth * channels;
+  let old = group.z * param(1u) + segmentWord(segment, 5u) * depth * channels;
+  let next = group.z * param(1u) + segmentWord(segment, 6u) * depth * channels;
   for (var index = thread; index < depth * items; index += 256u) {
     let item = index % items;
     if (!owns(item, head)) { continue; }
     let channel = channelOf(item, head);
     let place = index / items;
-    // Raw row rows + place of (old history, the window's rows).
+    // Raw row rows + place of (old history, the path's rows).
     var value: vec4<f32>;
     if (rows + place >= depth) {
-      value = windowLog[first + (rows + place - depth) * logQuads + logRaw + channel];
+      value = windowLog[first + pathRow(path, rows + place - depth) * logQuads + logRaw + channel];
     } else {
       value = history[old + (rows + place) * channels + channel];
     }
@@ -131,7 +147,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
   for (var begin = 0u; begin < rows; begin += 4u) {
     // Past the last row, the last is read again and left out below.
-    let row0 = first + min(begin + 0u, rows - 1u) * logQuads;
+    let row0 = first + pathRow(path, min(begin + 0u, rows - 1u)) * logQuads;
     let g0 = windowLog[row0 + head].x;
     let delta0 = windowLog[row0 + logDeltas + head * valueQuads + column];
     let k0_0 = windowLog[row0 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];
@@ -139,7 +155,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let k0_2 = windowLog[row0 + logKeys + head / headsPerKey * keyQuads + part * 4u + 2u];
     let k0_3 = windowLog[row0 + logKeys + head / headsPerKey * keyQuads + part * 4u + 3u];
     // Past the last row, the last is read again and left out below.
-    let row1 = first + min(begin + 1u, rows - 1u) * logQuads;
+    let row1 = first + pathRow(path, min(begin + 1u, rows - 1u)) * logQuads;
     let g1 = windowLog[row1 + head].x;
     let delta1 = windowLog[row1 + logDeltas + head * valueQuads + column];
     let k1_0 = windowLog[row1 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];
@@ -147,7 +163,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let k1_2 = windowLog[row1 + logKeys + head / headsPerKey * keyQuads + part * 4u + 2u];
     let k1_3 = windowLog[row1 + logKeys + head / headsPerKey * keyQuads + part * 4u + 3u];
     // Past the last row, the last is read again and left out below.
-    let row2 = first + min(begin + 2u, rows - 1u) * logQuads;
+    let row2 = first + pathRow(path, min(begin + 2u, rows - 1u)) * logQuads;
     let g2 = windowLog[row2 + head].x;
     let delta2 = windowLog[row2 + logDeltas + head * valueQuads + column];
     let k2_0 = windowLog[row2 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];
@@ -155,7 +171,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let k2_2 = windowLog[row2 + logKeys + head / headsPerKey * keyQuads + part * 4u + 2u];
     let k2_3 = windowLog[row2 + logKeys + head / headsPerKey * keyQuads + part * 4u + 3u];
     // Past the last row, the last is read again and left out below.
-    let row3 = first + min(begin + 3u, rows - 1u) * logQuads;
+    let row3 = first + pathRow(path, min(begin + 3u, rows - 1u)) * logQuads;
     let g3 = windowLog[row3 + head].x;
     let delta3 = windowLog[row3 + logDeltas + head * valueQuads + column];
     let k3_0 = windowLog[row3 + logKeys + head / headsPerKey * keyQuads + part * 4u + 0u];

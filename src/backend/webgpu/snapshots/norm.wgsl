@@ -1,7 +1,10 @@
 // NORM: h += Σ updates; out = h · (1 ÷ √(mean of h² + eps)) · weight. One workgroup a row, for every norm of the
-// residual stream. The updates are 8 slices of a projection's output, added ascending and then to h as one
+// residual stream. The updates are 0 slices of a projection's output, added ascending and then to h as one
 // sum; none where a projection adds to h itself, or nothing is pending. With `draws` only the rows that draw are
 // normed, and take the updates. Out is a projection's input (pass.wgsl inputAt).
+//
+// What a drafter adds: without RESIDUAL there is no h, but the updates alone; FEATURE keeps h as a feature, in the
+// slot's places; with CONV the updates go through the drafter's convolution first (dynamic_taps.wgsl).
 //
 // A width is a multiple of four, and a thread takes quads of columns. One row is bound by latency, so a thread
 // loads all of its quads before it uses any, and keeps them; and few steps wait for the workgroup.
@@ -30,15 +33,29 @@ fn passTop() -> u32 { return passWords[12]; }
 fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
 fn attentionSpan() -> u32 { return passWords[10]; }
 fn attentionPartials() -> u32 { return passWords[11]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
-// is read and the one that is written; 1 for a window.
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / 64u];
 }
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
 // Angles of a row: cosines, then sines.
 fn ropeValue(row: u32, index: u32) -> f32 {
-  return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
+  return bitcast<f32>(passWords[passWords[8] + row * 128u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
 // and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
@@ -82,7 +99,8 @@ fn sumOf(first: u32, step: u32) -> f32 {
   return (chains.x + chains.y) + (chains.z + chains.w);
 }
 
-// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws, 5 update stride, 6 floats from slice to slice
+// params: 0 width, 1 hidden stride, 2 output stride, 3 eps, 4 draws, 5 update stride, 6 floats from slice to slice;
+// FEATURE: 7 places a slot, 8 quads a place, 9 the feature's first
 @compute @workgroup_size(1024)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
   let draws = param(4u) != 0u;
@@ -91,50 +109,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   if (draws) { row = drawRow(group.y); }
   let quads = param(0u) / 4u;
   let first = row * param(1u) / 4u;
-  let firstUpdate = row * param(5u) / 4u;
-  let slice = param(6u) / 4u;
   // Without a branch the loads stay together: past the end, the last quad is read and left out below.
   let quad0 = min(thread + 0u, quads - 1u);
   var x0 = hidden[first + quad0];
   let weight0 = weight[quad0];
-  let update0_0 = updates[firstUpdate + quad0 + 0u * slice];
-  let update0_1 = updates[firstUpdate + quad0 + 1u * slice];
-  let update0_2 = updates[firstUpdate + quad0 + 2u * slice];
-  let update0_3 = updates[firstUpdate + quad0 + 3u * slice];
-  let update0_4 = updates[firstUpdate + quad0 + 4u * slice];
-  let update0_5 = updates[firstUpdate + quad0 + 5u * slice];
-  let update0_6 = updates[firstUpdate + quad0 + 6u * slice];
-  let update0_7 = updates[firstUpdate + quad0 + 7u * slice];
   // Without a branch the loads stay together: past the end, the last quad is read and left out below.
   let quad1 = min(thread + 1024u, quads - 1u);
   var x1 = hidden[first + quad1];
   let weight1 = weight[quad1];
-  let update1_0 = updates[firstUpdate + quad1 + 0u * slice];
-  let update1_1 = updates[firstUpdate + quad1 + 1u * slice];
-  let update1_2 = updates[firstUpdate + quad1 + 2u * slice];
-  let update1_3 = updates[firstUpdate + quad1 + 3u * slice];
-  let update1_4 = updates[firstUpdate + quad1 + 4u * slice];
-  let update1_5 = updates[firstUpdate + quad1 + 5u * slice];
-  let update1_6 = updates[firstUpdate + quad1 + 6u * slice];
-  let update1_7 = updates[firstUpdate + quad1 + 7u * slice];
-  var update0 = update0_0;
-  update0 += update0_1;
-  update0 += update0_2;
-  update0 += update0_3;
-  update0 += update0_4;
-  update0 += update0_5;
-  update0 += update0_6;
-  update0 += update0_7;
-  x0 += update0;
-  var update1 = update1_0;
-  update1 += update1_1;
-  update1 += update1_2;
-  update1 += update1_3;
-  update1 += update1_4;
-  update1 += update1_5;
-  update1 += update1_6;
-  update1 += update1_7;
-  x1 += update1;
   if (thread + 0u < quads) {
     let lane = (thread + 0u) % lanes;
     sums[lane] = addSquares(sums[lane], x0);
@@ -149,12 +131,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   if (thread == 0u) { scale = 1.0 / sqrt(sumOf(lanes, 1u) / f32(param(0u)) + paramFloat(3u)); }
   workgroupBarrier();
   if (thread + 0u < quads) {
-    hidden[first + quad0] = x0;
     let at = inputAt(group.y, 4u * quad0, param(2u)) / 4u;
     output[at] = asInputs(x0 * scale * weight0);
   }
   if (thread + 1024u < quads) {
-    hidden[first + quad1] = x1;
     let at = inputAt(group.y, 4u * quad1, param(2u)) / 4u;
     output[at] = asInputs(x1 * scale * weight1);
   }

@@ -27,15 +27,29 @@ fn passTop() -> u32 { return passWords[12]; }
 fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
 fn attentionSpan() -> u32 { return passWords[10]; }
 fn attentionPartials() -> u32 { return passWords[11]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
-// is read and the one that is written; 1 for a window.
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / 64u];
 }
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
 // Angles of a row: cosines, then sines.
 fn ropeValue(row: u32, index: u32) -> f32 {
-  return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
+  return bitcast<f32>(passWords[passWords[8] + row * 128u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
 // and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
@@ -72,8 +86,8 @@ fn main(
   let steps = param(1u);
   let rows = select(passRows(), passDraws(), param(5u) != 0u);
   let firstRow = group.y * 8u;
-  let slice = warp % 4u;
-  let firstN = ((group.z * param(9u) + group.x) * (128u / 32u / 4u) + warp / 4u) * 2u;
+  let slice = warp % 1u;
+  let firstN = ((group.z * param(9u) + group.x) * (128u / 32u / 1u) + warp / 1u) * 2u;
   if (firstRow >= rows) { return; }
   let x0 = min(firstRow + 0u, rows - 1u) * param(2u) + lane;
   let x1 = min(firstRow + 1u, rows - 1u) * param(2u) + lane;
@@ -103,9 +117,9 @@ fn main(
   var acc1_7 = 0.0;
   var next0_0 = codes[((w0 * steps + min(slice, steps - 1u)) * 1u + 0u) * 32u + lane];
   var next1_0 = codes[((w1 * steps + min(slice, steps - 1u)) * 1u + 0u) * 32u + lane];
-  for (var step = slice; step < steps; step += 4u) {
+  for (var step = slice; step < steps; step += 1u) {
     // The codes of the step after this one are on their way while this one is computed.
-    let later = min(step + 4u, steps - 1u);
+    let later = min(step + 1u, steps - 1u);
     let c0_0 = next0_0;
     next0_0 = codes[((w0 * steps + later) * 1u + 0u) * 32u + lane];
     let c1_0 = next1_0;
@@ -492,7 +506,7 @@ fn main(
   // Lane n · ROWS + r of a row's first slice adds the slices in order and writes output (n, r).
   if (slice == 0u && lane < 2u * 8u) {
     var sum = 0.0;
-    for (var i = 0u; i < 4u; i++) {
+    for (var i = 0u; i < 1u; i++) {
       sum += partial[lane * 128u + (warp + i) * 32u];
     }
     let n = firstN + lane / 8u;

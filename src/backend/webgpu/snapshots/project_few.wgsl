@@ -1,7 +1,7 @@
 // PROJECT_FEW: project_tiles.wgsl (which see for x, W and y) for a pass of at most 2 × 8 rows, or of one (ONE),
 // bit by bit. Called for every projection of a plain decode step and of a small verify round of the f16 class.
 //
-// A workgroup is one warp (32 threads), which makes 1 × 2 tiles of 16 outputs by 8 rows, so that its
+// A workgroup is one warp (32 threads), which makes 2 × 2 tiles of 16 outputs by 8 rows, so that its
 // barriers cost next to nothing. How many warps fit a core is what limits it: W goes through workgroup memory
 // half a block (32 columns) at a time, in rows of 40 halves (no bank conflicts). Codes are loaded 1 blocks
 // ahead, by as many copies of the loop's body; where slices are EVEN, nothing in it is conditional, and what is
@@ -40,15 +40,29 @@ fn passTop() -> u32 { return passWords[12]; }
 fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
 fn attentionSpan() -> u32 { return passWords[10]; }
 fn attentionPartials() -> u32 { return passWords[11]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
-// is read and the one that is written; 1 for a window.
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / 64u];
 }
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
 // Angles of a row: cosines, then sines.
 fn ropeValue(row: u32, index: u32) -> f32 {
-  return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
+  return bitcast<f32>(passWords[passWords[8] + row * 128u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
 // and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
@@ -124,7 +138,7 @@ const depth = 4u;
 const tile = 16u * line;
 const apart = 9u;
 
-var<workgroup> w: array<vec4<u32>, 1 * 80>;
+var<workgroup> w: array<vec4<u32>, 2 * 80>;
 const xsLength = 2u * 72u;
 var<workgroup> xs: array<vec4<u32>, xsLength>;
 
@@ -137,7 +151,7 @@ fn main(
 ) {
   let warp = 0u;
   // Always zero. Where the compiler knows that, NVIDIA's driver makes code that is a sixth slower.
-  let wAt = warp * 1u * tile;
+  let wAt = warp * 2u * tile;
   let xAt = warp * xsLength;
   let blocks = param(0u);
   let firstBlock = group.z * param(1u);
@@ -145,13 +159,20 @@ fn main(
   let last = steps - 1u;
   let row = lane % 16u;
   let put = wAt + row * line + lane / 16u;
-  let block0 = (group.x * 1u + 0u) * blocks + firstBlock;
+  let block0 = (group.x * 2u + 0u) * blocks + firstBlock;
   let c0 = block0 * 1u * 32u + lane;
   let s0 = block0 * 1u * 16u + row;
   var q0_0_0 = codes[c0 + (min(0u, last) * 1u + 0u) * 32u];
   var e0_0_0 = scales[s0 + (min(0u, last) * 1u + 0u) * 16u];
   var acc0_0 = vec4<f32>(0.0);
   var acc0_1 = vec4<f32>(0.0);
+  let block1 = (group.x * 2u + 1u) * blocks + firstBlock;
+  let c1 = block1 * 1u * 32u + lane;
+  let s1 = block1 * 1u * 16u + row;
+  var q1_0_0 = codes[c1 + (min(0u, last) * 1u + 0u) * 32u];
+  var e1_0_0 = scales[s1 + (min(0u, last) * 1u + 0u) * 16u];
+  var acc1_0 = vec4<f32>(0.0);
+  var acc1_1 = vec4<f32>(0.0);
   let xFrom0 = (0u * blocks + firstBlock) * 64u + 0u * 32u + lane;
   let xTo0 = xAt + 0u * 9u + lane / 8u * 9u + lane % 8u;
   var x0 = input[xFrom0];
@@ -183,11 +204,21 @@ fn main(
         w[at] = widen(q0_0_0[0u], pair.xx, pair.yy);
         w[at + 2u] = widen(q0_0_0[0u + 1u], pair.xx, pair.yy);
       }
+      {
+        let at = put + 1u * tile;
+        let pair = bitcast<vec2<f16>>(e1_0_0);
+        w[at] = widen(q1_0_0[0u], pair.xx, pair.yy);
+        w[at + 2u] = widen(q1_0_0[0u + 1u], pair.xx, pair.yy);
+      }
       workgroupBarrier();
       acc0_0 = products(wAt + 0u * tile + lane / 4u * line,
         xAt + 0u * 72u + 0u + 0u + lane % 4u * 2u * apart, acc0_0);
       acc0_1 = products(wAt + 0u * tile + lane / 4u * line,
         xAt + 1u * 72u + 0u + 0u + lane % 4u * 2u * apart, acc0_1);
+      acc1_0 = products(wAt + 1u * tile + lane / 4u * line,
+        xAt + 0u * 72u + 0u + 0u + lane % 4u * 2u * apart, acc1_0);
+      acc1_1 = products(wAt + 1u * tile + lane / 4u * line,
+        xAt + 1u * 72u + 0u + 0u + lane % 4u * 2u * apart, acc1_1);
       workgroupBarrier();
       {
         let at = put + 0u * tile;
@@ -197,17 +228,31 @@ fn main(
         q0_0_0 = codes[c0 + (ahead * 1u + 0u) * 32u];
         e0_0_0 = scales[s0 + (ahead * 1u + 0u) * 16u];
       }
+      {
+        let at = put + 1u * tile;
+        let pair = bitcast<vec2<f16>>(e1_0_0);
+        w[at] = widen(q1_0_0[2u], pair.xx, pair.yy);
+        w[at + 2u] = widen(q1_0_0[2u + 1u], pair.xx, pair.yy);
+        q1_0_0 = codes[c1 + (ahead * 1u + 0u) * 32u];
+        e1_0_0 = scales[s1 + (ahead * 1u + 0u) * 16u];
+      }
       workgroupBarrier();
       acc0_0 = products(wAt + 0u * tile + lane / 4u * line,
         xAt + 0u * 72u + 0u + 4u + lane % 4u * 2u * apart, acc0_0);
       acc0_1 = products(wAt + 0u * tile + lane / 4u * line,
         xAt + 1u * 72u + 0u + 4u + lane % 4u * 2u * apart, acc0_1);
+      acc1_0 = products(wAt + 1u * tile + lane / 4u * line,
+        xAt + 0u * 72u + 0u + 4u + lane % 4u * 2u * apart, acc1_0);
+      acc1_1 = products(wAt + 1u * tile + lane / 4u * line,
+        xAt + 1u * 72u + 0u + 4u + lane % 4u * 2u * apart, acc1_1);
       workgroupBarrier();
     }
   }
   {
   }
-  let origin = group.z * param(3u) + param(4u) + group.x * 1u * 16u;
+  let origin = group.z * param(3u) + param(4u) + group.x * 2u * 16u;
   store(origin + (0u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u, acc0_0);
   store(origin + (8u + lane % 4u * 2u) * param(2u) + 0u + lane / 4u, acc0_1);
+  store(origin + (0u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u, acc1_0);
+  store(origin + (8u + lane % 4u * 2u) * param(2u) + 16u + lane / 4u, acc1_1);
 }

@@ -1,7 +1,9 @@
 // ROPE: one workgroup a (row, query head or KV head). Queries: normed, rotated, written to q. Keys: normed,
-// rotated, written to the page of their position, with their values, in the page's layout (attend.wgsl); with
+// rotated, written to the page of their place, with their values, in the page's layout (attend.wgsl); with
 // 16-bit KV both are rounded here, once. Called before attend in every pass. What the projections left are
-// 4 slices, added ascending.
+// 8 slices, added ascending.
+// There are 32 query heads, each the first of 1 vectors. A drafter's context has none, but the
+// keys of several layers: KV heads of all are counted through, and layer l's lie l times a stride further on.
 // Sum of squares: lane t takes dims t, t + 64, …; then a tree.
 enable f16;
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
@@ -24,15 +26,29 @@ fn passTop() -> u32 { return passWords[12]; }
 fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
 fn attentionSpan() -> u32 { return passWords[10]; }
 fn attentionPartials() -> u32 { return passWords[11]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
-// is read and the one that is written; 1 for a window.
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / 64u];
 }
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
 // Angles of a row: cosines, then sines.
 fn ropeValue(row: u32, index: u32) -> f32 {
-  return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
+  return bitcast<f32>(passWords[passWords[8] + row * 128u + index]);
 }
 // What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
 // and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
@@ -56,14 +72,19 @@ fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
 @group(0) @binding(8) var<storage, read_write> values: array<f16>;
 
 var<workgroup> squares: array<f32, 64>;
-var<workgroup> normed: array<f32, 256>;
+var<workgroup> normed: array<f32, 128>;
 
-// params: 0 queryGate stride, 1 key stride, 2 value stride, 3 q stride, 4 eps, 5 floats from slice to slice
+// params: 0 queryGate stride, 1 key stride, 2 value stride, 3 q stride, 4 eps, 5 floats from slice to slice; from layer
+// to layer 6 floats of keys and of values, 7 numbers of their pages
 fn queryAt(at: u32) -> f32 {
   var sum = queryGate[at];
   sum += queryGate[at + 1u * param(5u)];
   sum += queryGate[at + 2u * param(5u)];
   sum += queryGate[at + 3u * param(5u)];
+  sum += queryGate[at + 4u * param(5u)];
+  sum += queryGate[at + 5u * param(5u)];
+  sum += queryGate[at + 6u * param(5u)];
+  sum += queryGate[at + 7u * param(5u)];
   return sum;
 }
 fn keyAt(at: u32) -> f32 {
@@ -71,6 +92,10 @@ fn keyAt(at: u32) -> f32 {
   sum += key[at + 1u * param(5u)];
   sum += key[at + 2u * param(5u)];
   sum += key[at + 3u * param(5u)];
+  sum += key[at + 4u * param(5u)];
+  sum += key[at + 5u * param(5u)];
+  sum += key[at + 6u * param(5u)];
+  sum += key[at + 7u * param(5u)];
   return sum;
 }
 fn valueAt(at: u32) -> f32 {
@@ -78,6 +103,10 @@ fn valueAt(at: u32) -> f32 {
   sum += value[at + 1u * param(5u)];
   sum += value[at + 2u * param(5u)];
   sum += value[at + 3u * param(5u)];
+  sum += value[at + 4u * param(5u)];
+  sum += value[at + 5u * param(5u)];
+  sum += value[at + 6u * param(5u)];
+  sum += value[at + 7u * param(5u)];
   return sum;
 }
 
@@ -86,13 +115,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let row = group.y;
   let head = group.x;
   if (row >= passRows()) { return; }
-  let isQuery = head < 24u;
-  let kvHead = head - 24u;
+  let isQuery = head < 32u;
+  let layer = (head - 32u) / 8u;
+  let kvHead = (head - 32u) % 8u;
+  let keyColumn = layer * param(6u) + kvHead * 128u;
   var sum = 0.0;
-  for (var i = thread; i < 256u; i += 64u) {
+  for (var i = thread; i < 128u; i += 64u) {
     var x: f32;
-    if (isQuery) { x = queryAt(row * param(0u) + head * 2u * 256u + i); }
-    else { x = keyAt(row * param(1u) + kvHead * 256u + i); }
+    if (isQuery) { x = queryAt(row * param(0u) + head * 128u + i); }
+    else { x = keyAt(row * param(1u) + keyColumn + i); }
     normed[i] = x;
     sum = fma(x, x, sum);
   }
@@ -102,26 +133,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (thread < half) { squares[thread] += squares[thread + half]; }
   }
   workgroupBarrier();
-  let scale = 1.0 / sqrt(squares[0] / f32(256u) + paramFloat(4u));
-  let normAt = select(256u, 0u, isQuery);
-  for (var i = thread; i < 256u; i += 64u) { normed[i] = normed[i] * scale * norms[normAt + i]; }
+  let scale = 1.0 / sqrt(squares[0] / f32(128u) + paramFloat(4u));
+  // The queries' norm is the first, where there are any.
+  let normAt = select(128u, 0u, isQuery);
+  for (var i = thread; i < 128u; i += 64u) { normed[i] = normed[i] * scale * norms[normAt + i]; }
   workgroupBarrier();
-  let position = rowPosition(row);
-  let inPage = position % 64u;
-  let page = (pageOf(rowSegment(row), position) * 4u + kvHead) * 64u * 256u;
-  let half = 64u / 2u;
-  for (var i = thread; i < 256u; i += 64u) {
+  let place = rowPlace(row);
+  let inPage = place % 64u;
+  let page = layer * param(7u) + (pageOf(rowSegment(row), place) * 8u + kvHead) * 8192u;
+  let half = 128u / 2u;
+  for (var i = thread; i < 128u; i += 64u) {
     var x = normed[i];
     if (i < half) {
       x = normed[i] * ropeValue(row, i) - normed[i + half] * ropeValue(row, half + i);
-    } else if (i < 64u) {
+    } else if (i < 128u) {
       x = normed[i] * ropeValue(row, i - half) + normed[i - half] * ropeValue(row, i);
     }
-    if (isQuery) { query[row * param(3u) + head * 256u + i] = x; }
+    if (isQuery) { query[row * param(3u) + head * 128u + i] = x; }
     else {
       keys[page + (i / 4u * 64u + inPage) * 4u + i % 4u] = f16(x);
-      let v = valueAt(row * param(2u) + kvHead * 256u + i);
-      values[page + inPage * 256u + i] = f16(v);
+      let v = valueAt(row * param(2u) + keyColumn + i);
+      values[page + inPage * 128u + i] = f16(v);
     }
   }
 }

@@ -1,4 +1,5 @@
-// TAP: copies rows of the residual stream aside, with the 8 slices of the update that norm.wgsl will add.
+// TAP: copies rows of the residual stream aside, with the 8 slices of the update that norm.wgsl will add:
+// into rows of their own, or (FEATURE) as a drafter's feature, into the slot's places. A thread takes four columns.
 // The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
 // rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
 enable f16;
@@ -20,12 +21,26 @@ fn passTop() -> u32 { return passWords[12]; }
 fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
 fn attentionSpan() -> u32 { return passWords[10]; }
 fn attentionPartials() -> u32 { return passWords[11]; }
-// Segment record: first row, rows, state slot, next slot, offset of its page table; the conv history that
-// is read and the one that is written; 1 for a window.
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
 fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
 fn pageOf(segment: u32, position: u32) -> u32 {
   return passWords[segmentWord(segment, 4u) + position / 64u];
 }
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
 // Angles of a row: cosines, then sines.
 fn ropeValue(row: u32, index: u32) -> f32 {
   return bitcast<f32>(passWords[passWords[8] + row * 64u + index]);
@@ -47,24 +62,27 @@ fn asInputs(v: vec4<f32>) -> InputQuad {
 }
 fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
 
-@group(0) @binding(2) var<storage, read> hidden: array<f32>;
-@group(0) @binding(3) var<storage, read_write> output: array<f32>;
-@group(0) @binding(4) var<storage, read> updates: array<f32>;
+@group(0) @binding(2) var<storage, read> hidden: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> output: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read> updates: array<vec4<f32>>;
 
-// params: 0 width, 1 hidden stride, 2 update stride, 3 floats from slice to slice
+// params: 0 width, 1 hidden stride, 2 update stride, 3 floats from slice to slice; 4 places a slot, 5 quads a
+// place, 6 the feature's first
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  if (id.y >= passRows() || id.x >= param(0u)) { return; }
-  var value = hidden[id.y * param(1u) + id.x];
-  let at = id.y * param(2u) + id.x;
+  let row = id.y;
+  let quads = param(0u) / 4u;
+  if (row >= passRows() || id.x >= quads) { return; }
+  var value = hidden[row * param(1u) / 4u + id.x];
+  let at = row * param(2u) / 4u + id.x;
   var update = updates[at];
-  update += updates[at + 1u * param(3u)];
-  update += updates[at + 2u * param(3u)];
-  update += updates[at + 3u * param(3u)];
-  update += updates[at + 4u * param(3u)];
-  update += updates[at + 5u * param(3u)];
-  update += updates[at + 6u * param(3u)];
-  update += updates[at + 7u * param(3u)];
+  update += updates[at + 1u * param(3u) / 4u];
+  update += updates[at + 2u * param(3u) / 4u];
+  update += updates[at + 3u * param(3u) / 4u];
+  update += updates[at + 4u * param(3u) / 4u];
+  update += updates[at + 5u * param(3u) / 4u];
+  update += updates[at + 6u * param(3u) / 4u];
+  update += updates[at + 7u * param(3u) / 4u];
   value += update;
-  output[id.y * param(0u) + id.x] = value;
+  output[row * quads + id.x] = value;
 }

@@ -1,0 +1,105 @@
+// DRAFT_MERGE: combines what draft_attend.wgsl left of each (row, head), parts ascending, into a projection's input. One
+// workgroup a (row, head), a thread four dims.
+// The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
+// rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
+enable f16;
+@group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
+@group(0) @binding(1) var<storage, read> passWords: array<u32>;
+
+fn param(index: u32) -> u32 { return params[index / 4u][index % 4u]; }
+fn paramFloat(index: u32) -> f32 { return bitcast<f32>(param(index)); }
+fn passRows() -> u32 { return passWords[0]; }
+fn passDraws() -> u32 { return passWords[1]; }
+fn rowId(row: u32) -> u32 { return passWords[passWords[3] + row]; }
+fn rowPosition(row: u32) -> u32 { return passWords[passWords[4] + row]; }
+fn rowSegment(row: u32) -> u32 { return passWords[passWords[5] + row]; }
+fn drawRow(draw: u32) -> u32 { return passWords[passWords[6] + draw]; }
+// Candidates that a draw takes from the device; 0: its whole row is read. Then the most of any draw.
+fn drawTop(draw: u32) -> u32 { return passWords[passWords[6] + passDraws() + draw]; }
+fn passTop() -> u32 { return passWords[12]; }
+// Attention: first row and rows of a block; tiles of keys a workgroup; partial results a (row, head).
+fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
+fn attentionSpan() -> u32 { return passWords[10]; }
+fn attentionPartials() -> u32 { return passWords[11]; }
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
+fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
+fn pageOf(segment: u32, position: u32) -> u32 {
+  return passWords[segmentWord(segment, 4u) + position / 64u];
+}
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
+// Angles of a row: cosines, then sines.
+fn ropeValue(row: u32, index: u32) -> f32 {
+  return bitcast<f32>(passWords[passWords[8] + row * 128u + index]);
+}
+// What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
+alias Input = f16;
+alias InputQuad = vec4<f16>;
+fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
+  return row / 8u * 8u * stride + column / 64u * 512u + row % 8u * 64u + column % 64u;
+}
+// Beyond f16's range: infinite, so that the row's logits tell. WGSL lets the conversion stop at 65504.
+fn asInput(value: f32) -> Input {
+  let infinite = bitcast<vec2<f16>>((bitcast<u32>(value) & 0x80000000u) | 0x7c000000u).y;
+  return select(f16(value), infinite, abs(value) > 65504.0);
+}
+fn asInputs(v: vec4<f32>) -> InputQuad {
+  return vec4<f16>(asInput(v.x), asInput(v.y), asInput(v.z), asInput(v.w));
+}
+fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
+
+// What a drafter's attention shares: which keys the rows of a block see, and how they are cut. A block's row r stands at
+// start + r and sees the context's keys that lie less than `window` before it (0: all), then those of the
+// block: all, or (causal) up to its own. Tiles of 64 keys of what its first row sees go to 16 parts at most.
+struct Keys { start: u32, end: u32, first: u32, tiles: u32, span: u32 }
+
+fn firstSeen(start: u32, row: u32, window: u32) -> u32 {
+  let position = start + row;
+  if (window == 0u || position < window) { return 0u; }
+  return min(position + 1u - window, start);
+}
+fn keysOf(segment: u32, window: u32) -> Keys {
+  let start = rowPosition(segmentWord(segment, 0u));
+  let end = start + segmentWord(segment, 1u);
+  let first = firstSeen(start, 0u, window);
+  let tiles = (end + 64u - 1u) / 64u - first / 64u;
+  return Keys(start, end, first, tiles, (tiles + 16u - 1u) / 16u);
+}
+
+@group(0) @binding(2) var<storage, read> outs: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> stats: array<vec2<f32>>;
+@group(0) @binding(4) var<storage, read_write> attended: array<InputQuad>;
+
+// params: 0 window, 1 causal, 2 attended stride
+@compute @workgroup_size(32)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) dim: u32) {
+  let row = group.y;
+  let head = group.x;
+  let seen = keysOf(rowSegment(row), param(0u));
+  let parts = (seen.tiles + seen.span - 1u) / seen.span;
+  let first = (row * 32u + head) * 16u;
+  var top = stats[first].x;
+  for (var i = 1u; i < parts; i++) { top = max(top, stats[first + i].x); }
+  var out = vec4<f32>(0.0);
+  var sum = 0.0;
+  for (var i = 0u; i < parts; i++) {
+    let weight = exp(stats[first + i].x - top);
+    out = fma(outs[(first + i) * 32u + dim], vec4<f32>(weight), out);
+    sum = fma(stats[first + i].y, weight, sum);
+  }
+  attended[inputAt(row, head * 128u + 4u * dim, param(2u)) / 4u] = asInputs(out / sum);
+}

@@ -1,0 +1,78 @@
+// FEATURE_MOVE: brings the features of a kept path to the places of a chain, in a keep where a path isn't its window's
+// first rows. One workgroup a (64 quads, window). Rows ascend along a path, so that none is overwritten before it
+// is moved, and a thread has its own columns of all.
+// The pass that every kernel works on: what `pass.ts` writes. Words from `passWords[0]`:
+// rows, draws, segments, then the offsets (in words) of the arrays below, then how attention and top-k are cut.
+@group(0) @binding(0) var<uniform> params: array<vec4<u32>, 4>;
+@group(0) @binding(1) var<storage, read> passWords: array<u32>;
+
+fn param(index: u32) -> u32 { return params[index / 4u][index % 4u]; }
+fn paramFloat(index: u32) -> f32 { return bitcast<f32>(param(index)); }
+fn passRows() -> u32 { return passWords[0]; }
+fn passDraws() -> u32 { return passWords[1]; }
+fn rowId(row: u32) -> u32 { return passWords[passWords[3] + row]; }
+fn rowPosition(row: u32) -> u32 { return passWords[passWords[4] + row]; }
+fn rowSegment(row: u32) -> u32 { return passWords[passWords[5] + row]; }
+fn drawRow(draw: u32) -> u32 { return passWords[passWords[6] + draw]; }
+// Candidates that a draw takes from the device; 0: its whole row is read. Then the most of any draw.
+fn drawTop(draw: u32) -> u32 { return passWords[passWords[6] + passDraws() + draw]; }
+fn passTop() -> u32 { return passWords[12]; }
+// Attention: first row and rows of a block; tiles of keys a workgroup; partial results a (row, head).
+fn blockWord(block: u32, word: u32) -> u32 { return passWords[passWords[9] + block * 2u + word]; }
+fn attentionSpan() -> u32 { return passWords[10]; }
+fn attentionPartials() -> u32 { return passWords[11]; }
+// Segment record: first row (of a keep's: the place of the window's first), rows, state slot, next slot, offset
+// of its page table; the conv history that is read and the one that is written; 1 for a window, 2 for a tree.
+fn segmentWord(segment: u32, word: u32) -> u32 { return passWords[passWords[7] + segment * 8u + word]; }
+fn pageOf(segment: u32, position: u32) -> u32 {
+  return passWords[segmentWord(segment, 4u) + position / 64u];
+}
+// Where a row's keys, values and features lie: at its position, unless its segment is a tree.
+fn rowPlace(row: u32) -> u32 { return passWords[passWords[13] + row]; }
+// The rows of a segment from its root to one of them, four bits each: of each row of a tree, or of a keep's windows.
+fn pathOf(index: u32) -> vec2<u32> {
+  let at = passWords[14] + 2u * index;
+  return vec2<u32>(passWords[at], passWords[at + 1u]);
+}
+fn pathRow(path: vec2<u32>, depth: u32) -> u32 {
+  return (select(path.x, path.y, depth > 7u) >> (depth % 8u * 4u)) & 15u;
+}
+// Of a pass with trees: a segment, rows, the first of them that another scan gives, the leaf whose path they are.
+fn scanWord(scan: u32, word: u32) -> u32 { return passWords[passWords[15] + scan * 4u + word]; }
+// Features lie in rings of `ring` places, one a slot.
+fn featureRow(slot: u32, place: u32, ring: u32) -> u32 { return slot * ring + place % ring; }
+// Angles of a row: cosines, then sines.
+fn ropeValue(row: u32, index: u32) -> f32 {
+  return bitcast<f32>(passWords[passWords[8] + row * 128u + index]);
+}
+// What a projection reads, and where column `column` of a row of `stride` floats stands in it: project.wgsl
+// and tiles_common.wgsl say why. Four neighbours from a multiple of four on stay together.
+alias Input = f32;
+alias InputQuad = vec4<f32>;
+fn inputAt(row: u32, column: u32, stride: u32) -> u32 {
+  let within = column % 1024u;
+  let j = (within % 32u) / 4u;
+  return row * stride + column / 1024u * 1024u + (j * 32u + within / 32u) * 4u + within % 4u;
+}
+fn asInput(value: f32) -> Input { return value; }
+fn asInputs(value: vec4<f32>) -> InputQuad { return value; }
+fn sigmoid(x: f32) -> f32 { return 1.0 / (1.0 + exp(-x)); }
+
+@group(0) @binding(2) var<storage, read_write> features: array<vec4<f32>>;
+
+// params: 0 quads a place, 1 places a slot
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  let window = id.y;
+  if (id.x >= param(0u)) { return; }
+  let path = pathOf(window);
+  let start = segmentWord(window, 0u);
+  let slot = segmentWord(window, 2u);
+  for (var depth = 0u; depth < segmentWord(window, 1u); depth++) {
+    let row = pathRow(path, depth);
+    if (row == depth) { continue; }
+    let old = featureRow(slot, start + row, param(1u)) * param(0u);
+    let next = featureRow(slot, start + depth, param(1u)) * param(0u);
+    features[next + id.x] = features[old + id.x];
+  }
+}

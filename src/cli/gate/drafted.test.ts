@@ -1,0 +1,137 @@
+import { expect, test } from "vitest";
+import { openFolder } from "../../checkpoint/source-node.ts";
+import { promptChunkRows } from "../../limits.ts";
+import { drafterPlace, embeddedModel, modelFolder, openBackend } from "../../node.ts";
+import { openDrafterFor } from "../../open-drafter.ts";
+import { openTemplate, openTokenizer } from "../../open-text.ts";
+import {
+  failedOf,
+  fake,
+  fakeSet,
+  hashes,
+  reference,
+  runDrafted,
+  tinySet,
+} from "./drafted.cases.ts";
+import { type DraftedSet, draftedGate, draftedOn } from "./drafted.ts";
+import { gateDrafters } from "./drafted-drafters.ts";
+import { gridTasks } from "./drafted-grid.ts";
+import { gatePrompts } from "./drafted-prompts.ts";
+import { gateSamplings } from "./drafted-samplings.ts";
+import { type GateReport, GateRun } from "./gate-run.ts";
+import type { GateOptions } from "./options.ts";
+
+/** Cells of a set's grid, for each drafter. */
+const tasksOf = ({ prompts, samplings }: DraftedSet) => prompts.length * samplings.length;
+const wholeSet = { ...fakeSet, samplings: gateSamplings, tokensMax: 48 };
+
+test("passes on a backend that keeps its word", async () => {
+  const report = await runDrafted(fake, wholeSet);
+  expect(failedOf(report)).toEqual([]);
+  // Beside the grid: two cells of two streams, and the coverage.
+  const passed = 8 * tasksOf(wholeSet) + 3;
+  expect(report).toMatchObject({ ok: true, passed, not_run: [] });
+  for (const { name, counts } of report.cases.filter((cell) => cell.name.endsWith(": right"))) {
+    const { tokens, rounds } = counts!;
+    expect(rounds, name).toBe(Math.ceil((tokens! - 1) / 16));
+  }
+  const { counts } = report.cases.find(({ name }) => name === "coverage")!;
+  expect(Object.values(counts!).every((count) => count > 0)).toBe(true);
+});
+
+test("passes on a model of numbers", async () => {
+  const report = await runDrafted(reference, tinySet);
+  expect(failedOf(report)).toEqual([]);
+  expect(report).toMatchObject({ passed: 8 * tasksOf(tinySet) + 3, not_run: [] });
+});
+
+test("without a drafter its cells are not run, and said to be so", async () => {
+  const report = await runDrafted(fake, { ...fakeSet, drafter: null });
+  expect(failedOf(report)).toEqual([]);
+  expect(report.not_run).toEqual([
+    "phrases, greedy: tree beside random, t1 k0: random length: there is no drafter for this model",
+    "phrases, random: 6 of 16 cells: (all) × (auto, chain, tree): there is no drafter for this model",
+    "coverage: 22 cells ran, of the 32 that it takes",
+  ]);
+});
+
+/** Every cell of which a report tells, by "prompts: n of m cells" and "prompts: all n cells". */
+function cellsNotRun({ not_run: lines }: GateReport): number {
+  const counts = lines.map((line) => {
+    const found = /^(.*?): (?:all )?(\d+) (?:of \d+ )?cells[ :](?!ran)/.exec(line);
+    return found ? found[1]!.split(", ").length * Number(found[2]) : 0;
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+test.each([1, 9, 20, 50, 127])(
+  "a sample that ends after %i cells tells of every other",
+  async (n) => {
+    let ran = 0;
+    const clock = { nowMs: () => (ran < n ? 0 : 1e9), unixSeconds: () => 0 };
+    const run = new GateRun(clock, false, () => ran++);
+    const report = run.report(
+      "drafted",
+      await draftedOn(run, { open: fake, full: false }, wholeSet),
+    );
+    const inGrid = report.cases.filter(({ name }) => !/ beside |coverage/.test(name));
+    expect(cellsNotRun(report)).toBe(8 * tasksOf(wholeSet) - inGrid.length);
+  },
+);
+
+test("a drafter whose drafts are never accepted proves nothing", async () => {
+  const report = await runDrafted(hashes, wholeSet);
+  expect(failedOf(report)).toEqual(["coverage: copy: none of 0 drafts accepted"]);
+});
+
+const nano: Omit<GateOptions, "open"> = {
+  model: embeddedModel,
+  drafter: async (target) => {
+    const place = drafterPlace(modelFolder(embeddedModel), "auto");
+    return await openDrafterFor(place!, target, {}, () => {});
+  },
+  full: false,
+  references: null,
+};
+
+test("the first cells of nano and its drafter pass on wasm", { timeout: 600_000 }, async () => {
+  let ran = 0;
+  const clock = { nowMs: () => (ran < 20 ? 0 : 1e9), unixSeconds: () => 0 };
+  const run = new GateRun(clock, false, () => ran++);
+  const open: GateOptions["open"] = (options) =>
+    openBackend(options, { backend: "wasm", threads: 2 });
+  const report = run.report("drafted", await draftedGate(run, { ...nano, open }));
+  expect(failedOf(report)).toEqual([]);
+  const drafters = new Set(report.cases.map(({ name }) => name.split(": ").at(-1)));
+  expect(drafters.size).toBe(8);
+  for (const drafter of ["chain", "tree", "auto"]) {
+    const cells = report.cases.filter(({ name }) => name.endsWith(`: ${drafter}`));
+    expect(
+      cells.some(({ counts }) => counts!["accepted"]! > 0),
+      drafter,
+    ).toBe(true);
+  }
+});
+
+test("the grid of nano has every cell once, and first of all some of each kind", async () => {
+  const folder = await openFolder(modelFolder(embeddedModel));
+  const tokenizer = await openTokenizer(folder, 8192);
+  const prompts = gatePrompts(tokenizer, await openTemplate(folder), 8192);
+  expect(prompts.length).toBe(9 + 64);
+  expect(prompts.every(({ ids }) => ids.length > 0 && ids.length < 400)).toBe(true);
+  expect(prompts[0]!.ids.length).toBe(1);
+  // Of several chunks.
+  expect(prompts[8]!.ids.length).toBeGreaterThan(promptChunkRows);
+  const cells = gridTasks(prompts, gateSamplings, gateDrafters).flat();
+  expect(cells.length).toBe(73 * 8 * 8);
+  expect(new Set(cells.map(({ name }) => name)).size).toBe(cells.length);
+  const first = cells.slice(0, 40);
+  expect(new Set(first.map(({ drafter }) => drafter)).size).toBe(8);
+  expect(new Set(first.map(({ task }) => task.sampling)).size).toBe(8);
+  for (const prompt of prompts.slice(0, 9)) {
+    expect(
+      first.some(({ task }) => task.prompt === prompt),
+      prompt.name,
+    ).toBe(true);
+  }
+});

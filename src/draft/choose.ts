@@ -1,0 +1,107 @@
+import { invariant } from "../errors.ts";
+import { windowRowsMax } from "../limits.ts";
+import { Acceptance, blockPrior, copyPrior, ofEngine } from "./acceptance.ts";
+import type { CostTable } from "./cost-table.ts";
+import { LossBudget } from "./loss-budget.ts";
+import { type Option, Trial } from "./trial.ts";
+
+/** What could fill a stream's next window. */
+export interface DraftOffer {
+  /** Drafts that copying has; they cost nothing. */
+  readonly copied: number;
+  /** Drafts that the block drafter would give; 0: there is none. It is paid before they are known. */
+  readonly modelled: number;
+  /** The most rows that the window may have, the pending token's included; at least 1. */
+  readonly room: number;
+}
+
+/** Who drafts, and the rows of the window, the pending token's included. */
+export interface DraftChoice {
+  readonly source: "copy" | "model" | "none";
+  readonly rows: number;
+}
+
+const plain: DraftChoice = { source: "none", rows: 1 };
+
+/** How drafts have landed in all streams of an engine: what a new stream begins with. */
+export class DraftHistory {
+  readonly copy: Acceptance = new Acceptance(copyPrior, ofEngine);
+  readonly model: Acceptance = new Acceptance(blockPrior, ofEngine);
+}
+
+/**
+ * Chooses, round by round, the drafter and the width for one stream: what should bring most tokens in a
+ * ms, plain decoding included. Costs and outcomes steer it, so it changes how fast tokens come and never
+ * which. A drafter that loses pauses, for longer each time (`Trial`), and all of them together lose no
+ * more than the stream's budget (`LossBudget`).
+ */
+export class DraftChooser {
+  readonly #history: DraftHistory;
+  readonly #copy: Trial;
+  readonly #model: Trial;
+  readonly #budget = new LossBudget();
+  #choice: DraftChoice = plain;
+  /** The time of the chosen round, in plain passes; null where costs are unknown. */
+  #passes: number | null = null;
+
+  constructor(history: DraftHistory = new DraftHistory()) {
+    this.#history = history;
+    this.#copy = new Trial((depth) => history.copy.chance(depth));
+    this.#model = new Trial((depth) => history.model.chance(depth));
+  }
+
+  /**
+   * To be asked once a round, and each answer followed by `observe`.
+   * @param costs of this round, which company may change; null, not known: every draft is tried
+   */
+  choose(offer: DraftOffer, costs: CostTable | null): DraftChoice {
+    const { room } = offer;
+    invariant(room >= 1 && room <= windowRowsMax, `room for ${room} rows`);
+    const copied = Math.min(offer.copied, room - 1);
+    const modelled = Math.min(offer.modelled, room - 1);
+    if (costs === null) return this.#choose(unmeasured(copied, modelled), null);
+    const plainMs = costs.verifyMs(1);
+    const passesOf = (askMs: number) => (drafts: number) =>
+      (askMs + costs.verifyMs(drafts + 1) + costs.keepMs) / plainMs;
+    const { passesMost, even } = this.#budget;
+    const copy = this.#copy.option(copied, passesOf(0), passesMost, even);
+    const askMs = costs.draftMs ?? 0;
+    const model = this.#model.option(modelled, passesOf(askMs), passesMost, even);
+    if (copy && copy.rate >= (model?.rate ?? 0)) return this.#take("copy", copy);
+    return model ? this.#take("model", model) : this.#choose(plain, 1);
+  }
+
+  /**
+   * What came of the last choice.
+   * @param proposed drafts that were verified: fewer than chosen where the drafter had fewer
+   * @param accepted how many of them were right; of a tree, the depth of the right path
+   */
+  observe(proposed: number, accepted: number): void {
+    const { source } = this.#choice;
+    if (source !== "none") {
+      const trial = source === "copy" ? this.#copy : this.#model;
+      for (const acceptance of [trial.acceptance, this.#history[source]]) {
+        acceptance.observe(proposed, accepted);
+      }
+    }
+    if (this.#passes !== null) this.#budget.settle(this.#passes, accepted + 1);
+  }
+
+  #take(source: "copy" | "model", { drafts, passes }: Option): DraftChoice {
+    (source === "copy" ? this.#copy : this.#model).taken();
+    return this.#choose({ source, rows: drafts + 1 }, passes);
+  }
+
+  #choose(choice: DraftChoice, passes: number | null): DraftChoice {
+    this.#choice = choice;
+    this.#passes = passes;
+    return choice;
+  }
+}
+
+/** Full windows, those that cost nothing first. */
+function unmeasured(copied: number, modelled: number): DraftChoice {
+  if (copied > 0) return { source: "copy", rows: copied + 1 };
+  if (modelled > 0) return { source: "model", rows: modelled + 1 };
+  return plain;
+}

@@ -1,0 +1,68 @@
+import type { Candidates } from "../backend/candidates.ts";
+import type { Proposal } from "../draft/proposal.ts";
+import { DeltafoldError } from "../errors.ts";
+import type { TokenId } from "../ids.ts";
+import type { LiveStream, StreamEnd } from "./live-stream.ts";
+
+/** What a round did for a stream. */
+export interface Accepted {
+  /** Rows of the window to keep, the pending token's first. */
+  readonly path: readonly number[];
+  /** Proposed tokens that were drawn. */
+  readonly matched: number;
+  readonly end: StreamEnd | null;
+}
+
+/**
+ * Draws a stream's next token and hands it over.
+ * @returns the reply's end where this is its last token
+ */
+export function drawNext(
+  stream: LiveStream,
+  candidates: Candidates | DeltafoldError,
+  position: number,
+): StreamEnd | null {
+  if (candidates instanceof DeltafoldError) return { reason: "error", error: candidates };
+  const { sampler, sink, request } = stream;
+  if (stream.replyTokens === 0) sink.prefilled();
+  sink.row?.(candidates);
+  stream.pending = sampler.draw(candidates, position);
+  sampler.commit(stream.pending);
+  stream.drafting?.push(stream.pending);
+  stream.replyTokens++;
+  const stopped = sink.token(stream.pending);
+  if (stopped || request.eosIds.has(stream.pending)) return { reason: "stop", error: null };
+  if (stream.replyTokens === request.maxTokens) return { reason: "length", error: null };
+  return null;
+}
+
+/**
+ * Walks a window from the pending token on: the target's own draw at each row decides which child, if
+ * any, is right. So the tokens are those that a row a round would draw, whatever was proposed.
+ * @param draws of the window's rows
+ */
+export function acceptWindow(
+  stream: LiveStream,
+  proposal: Proposal | null,
+  draws: readonly (Candidates | DeltafoldError)[],
+): Accepted {
+  const path = [0];
+  let matched = 0;
+  for (;;) {
+    const row = path.at(-1)!;
+    const end = drawNext(stream, draws[row]!, stream.rows + path.length);
+    const child = proposal && childOf(proposal, row, stream.pending);
+    const failed = end?.reason === "error";
+    if (child !== null && !failed) matched++;
+    if (child === null || end || stream.cancelled) return { path, matched, end };
+    path.push(child);
+  }
+}
+
+/** The row that holds `id` behind this row; rows are nodes shifted by the pending token's. */
+function childOf({ ids, parents }: Proposal, row: number, id: TokenId): number | null {
+  const node = ids.findIndex(
+    (proposed, index) => proposed === id && (parents ? parents[index]! : index - 1) === row - 1,
+  );
+  return node < 0 ? null : node + 1;
+}

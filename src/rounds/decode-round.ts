@@ -1,0 +1,170 @@
+import type { Backend, PassResult } from "../backend/backend.ts";
+import type { Candidates } from "../backend/candidates.ts";
+import { firstRows } from "../backend/windows.ts";
+import type { Lattice } from "../draft/lattice.ts";
+import type { Proposal } from "../draft/proposal.ts";
+import { DeltafoldError, invariant } from "../errors.ts";
+import { pageRows, roundRowsMax, windowRowsMax } from "../limits.ts";
+import { planPass, type SegmentRequest } from "../model/plan.ts";
+import { type Accepted, acceptWindow } from "./accept.ts";
+import { blockSegment, extendContext, makeRoom } from "./drafter-context.ts";
+import type { LiveStream, StreamEnd } from "./live-stream.ts";
+
+/** One stream's part of a round. */
+interface Window {
+  readonly stream: LiveStream;
+  readonly proposal: Proposal | null;
+}
+
+/** Streams that ended in a round, and how. */
+export type StreamEnds = readonly (readonly [LiveStream, StreamEnd])[];
+
+/**
+ * One round of the streams that decode: proposals, one pass over every stream's window, acceptance by
+ * the target's own draws, and the keep of just the accepted rows.
+ * @throws where a pass fails: then nobody knows what became of these streams
+ */
+export async function decodeRound(
+  backend: Backend,
+  streams: readonly LiveStream[],
+  toError: (cause: unknown) => DeltafoldError,
+): Promise<StreamEnds> {
+  const windows = await propose(backend, streams);
+  const widths = new Map(windows.map((window) => [window.stream, rowsIn(window)]));
+  makeRoom(backend, streams, (stream) => widths.get(stream)!);
+  const handle = backend.verify(planPass(windows.map(windowSegment)));
+  const { draws } = await backend.read(handle);
+  const accepted = accept(windows, draws, toError);
+  const tried = accepted.filter((_, index) => windows[index]!.proposal !== null);
+  if (tried.length > 0) {
+    backend.keep(
+      handle,
+      tried.map(({ path }) => path),
+    );
+  }
+  const ends: (readonly [LiveStream, StreamEnd])[] = [];
+  windows.forEach(({ stream }, index) => {
+    const { path, end } = accepted[index]!;
+    stream.rows += path.length;
+    if (end) ends.push([stream, end]);
+  });
+  return ends;
+}
+
+/** What each stream has proposed for it; blocks of the model drafter share a pass. */
+async function propose(backend: Backend, streams: readonly LiveStream[]): Promise<Window[]> {
+  const share = Math.min(windowRowsMax, Math.floor(roundRowsMax / streams.length));
+  const places = capacity(backend);
+  const blockRows = backend.info.drafter?.blockRows ?? Number.POSITIVE_INFINITY;
+  const wishes = streams.map((stream) => {
+    const most = Math.min(share - 1, stream.tokensLeft - 1, places - stream.rows - 1);
+    const blocks = stream.rows + blockRows <= places;
+    const wish = most > 0 && stream.drafting ? stream.drafting.wish(most, blocks) : null;
+    return { stream, most, wish };
+  });
+  const drafted = wishes
+    .filter(({ wish, stream }) => wish?.kind === "block" && stream.rows + blockRows <= places)
+    .map(({ stream }) => stream);
+  const lattices = await draftBlocks(backend, drafted);
+  return wishes.map(({ stream, most, wish }) => {
+    if (wish?.kind === "proposal") return { stream, proposal: wish.proposal };
+    const lattice = lattices.get(stream);
+    const position = stream.rows + 1;
+    const proposal = lattice
+      ? stream.drafting!.choose(lattice, stream.pending, position, most)
+      : null;
+    return { stream, proposal };
+  });
+}
+
+/** Places of a stream's own share of the pages. */
+const capacity = ({ info }: Backend): number => Math.floor(info.pages / info.slots) * pageRows;
+
+async function draftBlocks(
+  backend: Backend,
+  streams: readonly LiveStream[],
+): Promise<ReadonlyMap<LiveStream, Lattice>> {
+  const { drafter, drawsMax, rowsMax } = backend.info;
+  if (!drafter || streams.length === 0) return new Map();
+  extendContext(backend, streams);
+  const fit = Math.floor(Math.min(rowsMax / drafter.blockRows, drawsMax / (drafter.blockRows - 1)));
+  const chosen = streams.slice(0, fit);
+  for (const stream of chosen) grow(stream, drafter.blockRows);
+  const handle = backend.draft(planPass(chosen.map((stream) => blockSegment(stream, drafter))));
+  return latticesOf(chosen, await backend.read(handle), drafter.blockRows - 1);
+}
+
+/** A block with a row that isn't finite is no proposal: the target alone goes on. */
+function latticesOf(
+  streams: readonly LiveStream[],
+  { draws, selector }: PassResult,
+  depth: number,
+): ReadonlyMap<LiveStream, Lattice> {
+  const rank = (selector?.length ?? 0) / Math.max(1, draws.length);
+  const lattices = new Map<LiveStream, Lattice>();
+  streams.forEach((stream, index) => {
+    const first = index * depth;
+    const rows = draws.slice(first, first + depth).filter(isWhole);
+    const queries = selector?.slice(first * rank, (first + depth) * rank) ?? null;
+    if (rows.length === depth) lattices.set(stream, { rows, queries });
+  });
+  return lattices;
+}
+
+const isWhole = (draw: Candidates | DeltafoldError): draw is Candidates =>
+  !(draw instanceof DeltafoldError);
+
+const rowsIn = ({ proposal }: Window): number => 1 + (proposal?.ids.length ?? 0);
+
+/** The pending token alone is a chain, committed by the pass itself. */
+function windowSegment({ stream, proposal }: Window): SegmentRequest {
+  const ids = [stream.pending, ...(proposal?.ids ?? [])];
+  const parents = proposal?.parents ? [-1, ...proposal.parents.map((node) => node + 1)] : null;
+  grow(stream, ids.length);
+  const slot = stream.slot!;
+  return {
+    ids,
+    start: stream.rows,
+    stateSlot: slot,
+    nextSlot: slot,
+    pages: stream.pages!.pages,
+    draw: "all",
+    candidates: stream.candidatesNeeded,
+    keepLogits: stream.request.fingerprint,
+    window: proposal !== null,
+    parents,
+  };
+}
+
+function grow(stream: LiveStream, rows: number): void {
+  const grown = stream.pages!.grow(stream.rows + rows);
+  invariant(grown, "the KV pages ran out: admission must keep every stream's pages");
+}
+
+/** What goes wrong with one stream's draws or listener is that stream's alone. */
+function accept(
+  windows: readonly Window[],
+  draws: readonly (Candidates | DeltafoldError)[],
+  toError: (cause: unknown) => DeltafoldError,
+): Accepted[] {
+  let firstDraw = 0;
+  return windows.map((window) => {
+    const own = draws.slice(firstDraw, firstDraw + rowsIn(window));
+    firstDraw += own.length;
+    try {
+      return learn(window, acceptWindow(window.stream, window.proposal, own));
+    } catch (cause) {
+      const end = { reason: "error", error: toError(cause) } as const;
+      return { path: firstRows(0), matched: 0, end };
+    }
+  });
+}
+
+function learn({ stream, proposal }: Window, accepted: Accepted): Accepted {
+  const drafted = proposal?.ids.length ?? 0;
+  const { path, matched } = accepted;
+  stream.speculative.add(path.length, proposal?.drafter ?? null, drafted, matched);
+  if (proposal) stream.drafting!.landed(proposal, matched);
+  else stream.drafting?.idle();
+  return accepted;
+}

@@ -1,0 +1,209 @@
+import { expect, test } from "vitest";
+import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
+import type { Drafting } from "../draft/drafting.ts";
+import type { Proposal } from "../draft/proposal.ts";
+import type { TokenId } from "../ids.ts";
+import { windowRowsMax } from "../limits.ts";
+import { tinyDrafterShape } from "../model/drafter-shape.ts";
+import { tinyShape } from "../model/tiny-shape.ts";
+import { plainSampling } from "../sampling/params.ts";
+import type { RoundOutcome, RoundRequest } from "./live-stream.ts";
+import { RoundLoop } from "./loop.ts";
+
+const shape = tinyShape();
+const promptIds = [3, 1, 4, 1, 5];
+const greedy = { ...plainSampling, temperature: 0, seed: 1n };
+
+function request(changes: Partial<RoundRequest>): RoundRequest {
+  const common = { promptIds, maxTokens: 40, sampling: greedy, eosIds: new Set<TokenId>() };
+  return { ...common, fingerprint: true, draft: true, ...changes };
+}
+
+type Propose = (reply: readonly TokenId[], most: number) => Omit<Proposal, "drafter"> | null;
+
+type Logits = NonNullable<FakeOptions["logits"]>;
+
+interface Run extends RoundOutcome {
+  readonly ids: readonly TokenId[];
+}
+
+/** A request on a backend of its own, whose drafts a function makes of the reply so far. */
+async function run(
+  propose: Propose,
+  changes: Partial<RoundRequest> = {},
+  onToken: (ids: readonly TokenId[], cancel: () => void) => boolean = () => false,
+  logits: Logits = () => {},
+): Promise<Run> {
+  const sizes = { shape, slots: 1, pages: 2, rowsMax: 64, drawsMax: windowRowsMax };
+  const drafter = { weights: { shape: tinyDrafterShape(shape) } };
+  const backend = new FakeBackend({ ...sizes, drafter, logits });
+  const ids: TokenId[] = [];
+  const drafting: Drafting = {
+    push: () => {},
+    wish: (most) => {
+      const proposal = propose(ids, most);
+      if (!proposal) return { kind: "none" };
+      return { kind: "proposal", proposal: { ...proposal, drafter: "copy" } };
+    },
+    choose: () => null,
+    landed: () => {},
+    idle: () => {},
+  };
+  const loop = new RoundLoop(backend, { chunkRows: 32, drafting: () => drafting });
+  const { promise, resolve } = Promise.withResolvers<RoundOutcome>();
+  const cancel = loop.submit(request(changes), {
+    prefilled: () => {},
+    token: (id) => {
+      ids.push(id);
+      return onToken(ids, cancel);
+    },
+    finished: resolve,
+  });
+  const outcome = await promise;
+  expect(loop.free).toEqual({ slots: 1, pages: 2 });
+  await loop[Symbol.asyncDispose]();
+  return { ...outcome, ids };
+}
+
+const plain = (changes: Partial<RoundRequest> = {}) => run(() => null, changes);
+const truth = (await plain()).ids;
+
+/** The right tokens. */
+const right: Propose = (reply, most) => {
+  return { ids: truth.slice(reply.length, reply.length + most), parents: null };
+};
+const wrong = (id: TokenId): TokenId => (id + 1) % shape.vocabSize;
+
+function expectSame(drafted: Run, expected: Run): void {
+  const { ids, reason, stateSha, contextSha } = expected;
+  expect(drafted).toMatchObject({ ids, reason, stateSha, contextSha, error: null });
+}
+
+test("right drafts are all taken, in windows as wide as can be", async () => {
+  const drafted = await run(right);
+  expectSame(drafted, await plain());
+  // A first token, then 16, 16 and 7 with their windows' draws.
+  expect(drafted.speculative).toMatchObject({ rounds: 3, drafted: 36, accepted: 36 });
+  expect(drafted.speculative.tokensPerRound).toBe(13);
+  expect(drafted.speculative.byDrafter).toEqual({ copy: { rounds: 3, drafted: 36, accepted: 36 } });
+});
+
+test("wrong drafts cost rounds and change nothing", async () => {
+  const drafted = await run((reply, most) => {
+    return { ids: right(reply, most)!.ids.map(wrong), parents: null };
+  });
+  expectSame(drafted, await plain());
+  expect(drafted.speculative).toMatchObject({ rounds: 39, accepted: 0, tokensPerRound: 1 });
+});
+
+test.each([1, 2, 5])("drafts that go wrong after %i tokens", async (good) => {
+  const drafted = await run((reply, most) => {
+    const ids = right(reply, most)!.ids.map((id, at) => (at < good ? id : wrong(id)));
+    return { ids, parents: null };
+  });
+  expectSame(drafted, await plain());
+  expect(drafted.speculative.rounds).toBe(Math.ceil(39 / (good + 1)));
+});
+
+test("rounds without drafts may come between", async () => {
+  const drafted = await run((reply, most) => (reply.length % 3 === 0 ? null : right(reply, most)));
+  expectSame(drafted, await plain());
+});
+
+test("a tree's right path is found behind wrong siblings", async () => {
+  const drafted = await run((reply, most) => {
+    const ids: TokenId[] = [];
+    const parents: number[] = [];
+    let parent = -1;
+    for (const id of right(reply, Math.floor(most / 2))!.ids) {
+      ids.push(wrong(id), id);
+      parents.push(parent, parent);
+      parent = ids.length - 1;
+    }
+    return ids.length > 0 ? { ids, parents } : null;
+  });
+  expectSame(drafted, await plain());
+  expect(drafted.speculative.rounds).toBe(7);
+});
+
+test.each([1, 3, 4, 16, 17])(
+  "eos as token %i of the reply, inside a window or at its end",
+  async (at) => {
+    const eosIds = new Set([truth[at - 1]!]);
+    const length = truth.indexOf(truth[at - 1]!) + 1;
+    const drafted = await run(right, { eosIds });
+    expectSame(drafted, await plain({ eosIds }));
+    expect(drafted.ids).toEqual(truth.slice(0, length));
+    expect(drafted.reason).toBe("stop");
+  },
+);
+
+test.each([1, 2, 9, 17, 18])("at most %i tokens", async (maxTokens) => {
+  const drafted = await run(right, { maxTokens });
+  expectSame(drafted, await plain({ maxTokens }));
+  expect(drafted.ids).toEqual(truth.slice(0, maxTokens));
+});
+
+test("a stop string inside a window ends the reply there", async () => {
+  const stopAt = (ids: readonly TokenId[]) => ids.length === 7;
+  const drafted = await run(right, {}, stopAt);
+  expectSame(drafted, await run(() => null, {}, stopAt));
+  expect(drafted.ids).toHaveLength(7);
+});
+
+test("a cancel inside a window lets no token more through", async () => {
+  const drafted = await run(right, {}, (ids, cancel) => {
+    if (ids.length === 7) cancel();
+    return false;
+  });
+  expect(drafted.reason).toBe("cancelled");
+  expect(drafted.ids).toEqual(truth.slice(0, 7));
+});
+
+test("a listener that throws inside a window ends its own stream", async () => {
+  const drafted = await run(right, {}, (ids) => {
+    if (ids.length === 7) throw new Error("planted");
+    return false;
+  });
+  expect(drafted).toMatchObject({ reason: "error", error: { message: /planted/ } });
+});
+
+test("a request without drafts is served serially, and its context is left alone", async () => {
+  const serial = await run(right, { draft: false });
+  expectSame({ ...serial, contextSha: (await plain()).contextSha }, await plain());
+  expect(serial.contextSha).toBeNull();
+  expect(serial.speculative).toMatchObject({ rounds: 39, drafted: 0, byDrafter: {} });
+});
+
+test("logits that aren't finite end the reply where it gets to them, and not before", async () => {
+  const histories: number[] = [];
+  await run(
+    () => null,
+    {},
+    () => false,
+    (_, history) => histories.push(history),
+  );
+  // The row that draws the reply's tenth token.
+  const poison: Logits = (row, history) => {
+    if (history === histories[9]) row[0] = Number.NaN;
+  };
+  const drafted = await run(right, {}, () => false, poison);
+  expect(drafted).toMatchObject({ reason: "error", error: { code: "non_finite_logits" } });
+  expect(drafted.ids).toEqual(truth.slice(0, 9));
+  const wrongAtTen: Propose = (reply, most) => {
+    const ids = right(reply, most)!.ids.map((id, at) => (reply.length + at === 8 ? wrong(id) : id));
+    return { ids, parents: null };
+  };
+  const short = await run(wrongAtTen, { maxTokens: 9 }, () => false, poison);
+  expectSame(short, await plain({ maxTokens: 9 }));
+});
+
+test("a reply ends at the end of its pages, with windows up to there", async () => {
+  const longest = 2 * 64 - promptIds.length;
+  const whole = await plain({ maxTokens: longest });
+  const drafted = await run(
+    (reply, most) => ({ ids: whole.ids.slice(reply.length, reply.length + most), parents: null }),
+    { maxTokens: longest },
+  );
+  expectSame(drafted, whole);
+});

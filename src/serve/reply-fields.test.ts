@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { parseChat } from "./chat-request.ts";
+import { parseCompletion } from "./completion-request.ts";
+import { hello } from "./http.cases.ts";
+
+const sampling = {
+  temperature: 0.5,
+  top_p: 0.8,
+  top_k: 7,
+  min_p: 0.1,
+  repetition_penalty: 1.1,
+  presence_penalty: 0.2,
+  frequency_penalty: -0.3,
+  logit_bias: { 42: 5, 7: -100 },
+  seed: 9,
+};
+
+test("every sampling field reaches the engine as it came", () => {
+  expect(parseChat({ messages: hello, ...sampling }).request).toMatchObject(sampling);
+  expect(parseCompletion({ prompt: "a", ...sampling }).request).toMatchObject(sampling);
+});
