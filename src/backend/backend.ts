@@ -123,7 +123,10 @@ declare const passBrand: unique symbol;
 export type PassHandle = number & { readonly [passBrand]: true };
 
 export interface PassResult {
-  /** One entry for each draw of the plan; a row that isn't finite fails alone. */
+  /**
+   * One entry for each draw of the plan; a row that isn't finite fails alone. An entry may be made when it
+   * is first looked at.
+   */
   readonly draws: readonly (Candidates | NonFiniteLogitsError)[];
   /** One [rows, hiddenSize] array for each tap asked for at `open`. */
   readonly taps: readonly Float32Array[];

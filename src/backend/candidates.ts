@@ -8,7 +8,7 @@ export interface Candidates {
 }
 
 /** Up to here a sorted list is kept while walking the row; beyond, the whole row is sorted. */
-const selectMax = 64;
+export const selectMax = 64;
 /** An order key is the logit's 32 bits over 21 bits of id: 53 bits, exact in a double. */
 const idBits = 21;
 

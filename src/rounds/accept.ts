@@ -39,18 +39,19 @@ export function drawNext(
 /**
  * Walks a window from the pending token on: the target's own draw at each row decides which child, if
  * any, is right. So the tokens are those that a row a round would draw, whatever was proposed.
- * @param draws of the window's rows
+ * @param draws of the pass; the window's begin at `firstDraw`
  */
 export function acceptWindow(
   stream: LiveStream,
   proposal: Proposal | null,
   draws: readonly (Candidates | DeltafoldError)[],
+  firstDraw: number,
 ): Accepted {
   const path = [0];
   let matched = 0;
   for (;;) {
     const row = path.at(-1)!;
-    const end = drawNext(stream, draws[row]!, stream.rows + path.length);
+    const end = drawNext(stream, draws[firstDraw + row]!, stream.rows + path.length);
     const child = proposal && childOf(proposal, row, stream.pending);
     const failed = end?.reason === "error";
     if (child !== null && !failed) matched++;

@@ -149,10 +149,10 @@ function accept(
 ): Accepted[] {
   let firstDraw = 0;
   return windows.map((window) => {
-    const own = draws.slice(firstDraw, firstDraw + rowsIn(window));
-    firstDraw += own.length;
+    const first = firstDraw;
+    firstDraw += rowsIn(window);
     try {
-      return learn(window, acceptWindow(window.stream, window.proposal, own));
+      return learn(window, acceptWindow(window.stream, window.proposal, draws, first));
     } catch (cause) {
       const end = { reason: "error", error: toError(cause) } as const;
       return { path: firstRows(0), matched: 0, end };

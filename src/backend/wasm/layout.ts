@@ -32,7 +32,7 @@ export const STEP_BYTES = 128;
 export const UNIT_BITS = 20;
 
 // Pass block, byte offsets from its base (the host writes it before each pass).
-/** Rows of the target's pass and those of them that draw; zero in a pass of another kind, as is each count below. */
+/** Rows of the target's pass, and those of them that draw. Counts of other kinds of pass are zero. */
 export const PASS_ROWS = 0;
 export const PASS_DRAWS = 4;
 export const PASS_SEGMENTS = 8;
@@ -69,8 +69,8 @@ export const SEGMENT_WINDOW = 20;
 /** Absolute position and place of the first row. */
 export const SEGMENT_START = 24;
 /**
- * Of a tree, pointer to i32 [rows, WINDOW_ROWS]: each row's ancestors and itself, the root first; of a window to
- * commit, to i32 [WINDOW_ROWS]: the kept rows. 0: each row's parent is the row before it.
+ * Of a tree, pointer to i32 [rows, WINDOW_ROWS]: each row's ancestors and itself, the root first; of a
+ * window to commit, to i32 [WINDOW_ROWS]: the kept rows. 0: each row's parent is the row before it.
  */
 export const SEGMENT_PATHS = 28;
 export const SEGMENT_BYTES = 32;
@@ -132,7 +132,7 @@ export const KIND_F32 = 4;
 
 /** Weight rows that share a block: one cache line holds a step of all four. */
 export const BLOCK_ROWS = 4;
-/** Activation rows that share one decoding of a weight block. */
+/** Activation rows that a thread prepares at a time, for blocks that it then reads once. */
 export const ROW_TILE = 32;
 /** Columns of the state that one scan unit owns. */
 export const SCAN_COLUMNS = 16;
@@ -145,11 +145,7 @@ export const PAGE_ROWS = 64;
 export const ACTIVATIONS_F32 = 0;
 export const ACTIVATIONS_INT8 = 1;
 
-// A thread's scratch: accumulators of a row tile, one decoded group, then prepared activations.
-export const SCRATCH_BIAS = 2048;
-export const SCRATCH_DECODED = 4096;
-export const SCRATCH_PREPARED = 8192;
-/** Columns that the dense kernels decode at a time. */
-export const DENSE_STEP = 128;
+/** A thread's scratch: sums of a panel of rows or weights of a tile of keys, then prepared activations. */
+export const SCRATCH_PREPARED = 512;
 /** Matrix records and outputs that one PROJECT instruction lists, 16 bytes each. */
 export const PROJECTION_BYTES = 16;

@@ -54,8 +54,8 @@ export interface PlacedMatrix {
 }
 
 /**
- * Places a matrix in the block layout of `kernels/affine.ts` and `kernels/dense.ts`; it is read and
- * packed a few rows at a time, and rows past the last are zero.
+ * Places a matrix in the block layout of `kernels/weights.ts`; it is read and packed a few rows at a time,
+ * and rows past the last are zero.
  */
 export function placeMatrix(arena: Arena, matrix: Matrix): PlacedMatrix {
   const data = arena.place(dataBytes(matrix));

@@ -31,12 +31,17 @@ import {
 } from "./layout.ts";
 import type { PassPlaces } from "./places.ts";
 
-/** Which instructions a plan is for, by the places of their counts. */
-export const passKinds = {
+/** The target's rows, rows of a drafter's context, or blocks to draft. */
+export type PlanKind = "target" | "context" | "block";
+
+/** Where the instructions for each kind of plan have their counts. */
+const countsOf: Readonly<
+  Record<PlanKind, { readonly rows: number; readonly draws: number | null }>
+> = {
   target: { rows: PASS_ROWS, draws: PASS_DRAWS },
   context: { rows: PASS_CONTEXT_ROWS, draws: null },
   block: { rows: PASS_BLOCK_ROWS, draws: PASS_BLOCK_DRAWS },
-} as const;
+};
 
 /** Writes passes where the kernels read them. */
 export class PassWriter {
@@ -52,10 +57,10 @@ export class PassWriter {
   }
 
   /** Writes a validated plan. */
-  plan(plan: Plan, kind: keyof typeof passKinds, rotation: Rotation): void {
+  plan(plan: Plan, kind: PlanKind, rotation: Rotation): void {
     const places = this.#places;
     const count = plan.ids.length;
-    const { rows, draws } = passKinds[kind];
+    const { rows, draws } = countsOf[kind];
     const block = this.#begin(plan.segments.length);
     block[rows / 4] = count;
     if (draws !== null) block[draws / 4] = plan.draws.length;

@@ -32,7 +32,11 @@ export class PlacedTensors {
   }
 
   /** The address of a vector, as stored or as `change` makes it, which a path has one of. */
-  vector(path: string, length: number, change = (values: Float32Array) => values): number {
+  vector(
+    path: string,
+    length: number,
+    change: (values: Float32Array) => Float32Array = (values) => values,
+  ): number {
     const read = async () => change(await this.#tensors.vector(path));
     const at = this.#vectors.get(path) ?? this.#arena.placeF32(length, read);
     this.#vectors.set(path, at);

@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { nextTask } from "../../clock.ts";
 import { type PageId, pageId, slotId } from "../../ids.ts";
+import { tinyDrafterShape } from "../../model/drafter-shape.ts";
 import { planPass } from "../../model/plan.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
 import { randomWeights } from "../../weights/random.ts";
-import type { Backend } from "../backend.ts";
+import { randomDrafterWeights } from "../../weights/random-drafter.ts";
+import type { Backend, PassResult } from "../backend.ts";
 import { Arena } from "./arena.ts";
 import {
   CONTROL_BASE,
@@ -70,6 +72,30 @@ test.each([2, 4, 8])(
     for (let seed = 1; seed <= 20; seed++) expect(await run(many, seed)).toBe(await run(one, seed));
   },
 );
+
+test.each([2, 4, 8])("%i threads: contexts and drafts equal one thread's", async (threads) => {
+  const shape = tinyDrafterShape(weights.shape);
+  const drafter = { weights: randomDrafterWeights(shape, { seed: 4, bits: 4, groupSize: 32 }) };
+  const sizes = { weights, drafter, slots: 1, pages: 16, rowsMax: 64, drawsMax: 7, taps: [] };
+  const draftsOf = async (count: number) => {
+    const choice = { platform: nodePlatform, activations: "f32", threads: count } as const;
+    await using backend = await WasmBackend.open({ ...sizes, ...choice });
+    const slot = { stateSlot: slotId(0), nextSlot: slotId(0), pages, candidates: 16 };
+    const results: PassResult[] = [];
+    backend.open(slotId(0));
+    for (let round = 0; round < 20; round++) {
+      const start = 3 * round;
+      const fed = { ...slot, ids: [round, 7, 2 * round], start, draw: "none" } as const;
+      backend.prefill(planPass([fed]));
+      backend.extend(planPass([fed]));
+      const ids = [round, ...new Array<number>(shape.blockRows - 1).fill(shape.maskId)];
+      const block = planPass([{ ...slot, ids, start: start + 3, draw: "block" }]);
+      results.push(await backend.read(backend.draft(block)));
+    }
+    return results;
+  };
+  expect(await draftsOf(threads)).toEqual(await draftsOf(1));
+});
 
 test("the counters have moved on before a pass is written", async () => {
   const arena = new Arena(4096);

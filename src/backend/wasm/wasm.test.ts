@@ -10,11 +10,12 @@ import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { Weights } from "../../weights/weights.ts";
 import { backendCases } from "../backend.cases.ts";
-import type { BackendOptions } from "../backend.ts";
+import type { BackendOptions, PassResult } from "../backend.ts";
 import { withNanToken } from "../broken.cases.ts";
 import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
 import { draftCases } from "../drafts.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
+import { printOf, prompt, segment } from "../suite.cases.ts";
 import { PAGE_ROWS } from "./layout.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { nodePlatform } from "./platform-node.ts";
@@ -66,6 +67,36 @@ for (const drafter of drafterCases) {
     const open = (options: BackendOptions) => WasmBackend.open({ ...options, ...choice });
     expect(await worstDraftDifference(drafter, open)).toBeLessThan(2e-4);
   });
+}
+
+for (const activations of ["f32", "int8"] as const) {
+  test.each([4, 8, "bf16", "f32"] as const)(
+    `${activations}, %s-bit weights: a row's bits don't depend on how many rows share its weights`,
+    async (bits) => {
+      const weights = randomWeights(tinyShape({ vocabSize: 303 }), {
+        seed: 6,
+        bits,
+        groupSize: 32,
+      });
+      const sizes = { weights, slots: 1, pages: 4, rowsMax: 64, drawsMax: 64, taps: [] };
+      const choice = { platform: nodePlatform, threads: 2, activations } as const;
+      await using backend = await WasmBackend.open({ ...sizes, ...choice });
+      const chunks = async (rows: number) => {
+        backend.open(slotId(0));
+        const draws: PassResult["draws"][number][] = [];
+        for (let at = 0; at < 44; at += rows) {
+          const ids = prompt.slice(at, Math.min(at + rows, 44));
+          const plan = planPass([segment(0, at, ids, { draw: "all", candidates: 0 })]);
+          draws.push(...(await backend.read(backend.verify(plan))).draws);
+        }
+        return { draws, print: await printOf(backend, 0, 44) };
+      };
+      const alone = await chunks(1);
+      for (const rows of [2, 3, 4, 5, 7, 8, 16, 44]) {
+        expect(await chunks(rows), `${rows} rows a pass`).toEqual(alone);
+      }
+    },
+  );
 }
 
 test("a projection with int8 activations stays near f32", async () => {

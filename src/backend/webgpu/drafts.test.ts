@@ -1,19 +1,62 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
+import { tinyDrafterShape } from "../../model/drafter-shape.ts";
+import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { BackendOptions } from "../backend.ts";
+import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
 import { draftCases } from "../drafts.cases.ts";
-import { missingGpu } from "./gpu.cases.ts";
+import { missingGpu, tinyWeights } from "./gpu.cases.ts";
+import { KernelHarness } from "./kernel-harness.cases.ts";
+import type { KvType } from "./kv-pages.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";
+import type { Arithmetic } from "./projection-layout.ts";
+import { stubPlatform } from "./stub-device.cases.ts";
 import { WebgpuBackend } from "./webgpu.ts";
 
-const reason = await missingGpu();
-const choice = { platform: nodeGpuPlatform, adapter: null, synthetic: false } as const;
+const choice = { adapter: null, synthetic: false } as const;
 
-if (reason !== null) {
-  test.skip(`webgpu drafts: ${reason}`, () => {});
-} else {
-  for (const activations of ["f32"] as const) {
-    const open = (options: BackendOptions) =>
-      WebgpuBackend.open({ ...options, ...choice, activations });
-    draftCases({ name: `webgpu ${activations}`, open });
+/** What a drafter is computed and kept with. */
+interface Variant {
+  readonly activations: Arithmetic;
+  readonly kv: KvType;
+  /** How far it may be from the reference: small random models magnify a rounding to f16 a hundredfold. */
+  readonly bound: number;
+}
+
+/** The classes that this machine has, and what of them it lacks. */
+async function variantsHere(): Promise<readonly Variant[]> {
+  const harness = await KernelHarness.open();
+  if (typeof harness === "string") return [];
+  await using open = harness;
+  const plain: Variant = { activations: "f32", kv: "f32", bound: 2e-4 };
+  return open.has("shader-f16") ? [plain, { activations: "f16", kv: "f16", bound: 0.1 }] : [plain];
+}
+
+const reason = await missingGpu();
+if (reason !== null) test.skip(`webgpu drafts: ${reason}`, () => {});
+
+for (const { activations, kv, bound } of await variantsHere()) {
+  const open = (options: BackendOptions) =>
+    WebgpuBackend.open({ ...options, ...choice, platform: nodeGpuPlatform, activations, kv });
+  const name = `webgpu ${activations}, ${kv} KV`;
+  draftCases({ name, open });
+
+  for (const each of drafterCases) {
+    test(`${name}: its drafter is near reference's: ${drafterCaseName(each)}`, async () => {
+      expect(await worstDraftDifference(each, open)).toBeLessThan(bound);
+    });
   }
 }
+
+test("a drafter whose vectors the kernels can't divide is refused by field", async () => {
+  const sizes = { slots: 1, pages: 1, rowsMax: 8, drawsMax: 1, taps: [] };
+  for (const [changes, message] of [
+    [{ convolution: { groupSize: 2 } }, /groupSize to be a multiple of 4, not 2/],
+    [{ headDim: 258 }, /up to 256 dims a head, not 258/],
+    [{ intermediateSize: 162 }, /intermediateSize to be a multiple of 4, not 162/],
+  ] as const) {
+    const shape = tinyDrafterShape(tinyWeights.shape, changes);
+    const drafter = { weights: randomDrafterWeights(shape, { seed: 1, bits: "bf16" }) };
+    const options = { ...sizes, ...choice, weights: tinyWeights, drafter, platform: stubPlatform };
+    await expect(WebgpuBackend.open(options)).rejects.toThrow(message);
+  }
+});

@@ -133,6 +133,37 @@ for (const activations of arithmetics) {
   );
 }
 
+test("a round of a 27B with a drafter takes few dispatches", async () => {
+  const shape = namedShape("27b")!;
+  const format = { seed: 1, bits: 4, groupSize: 64 } as const;
+  const drafter = tinyDrafterShape(shape, { ...largeDrafter, blockRows: 8 });
+  const options = {
+    weights: randomWeights(shape, format),
+    drafter: { weights: randomDrafterWeights(drafter, format), vocabulary: 98_304 },
+    slots: 4,
+    pages: 1024,
+    rowsMax: 256,
+    drawsMax: 64,
+    taps: [],
+    synthetic: true,
+    arithmetic: "f16",
+    kv: "f16",
+  } as const;
+  const open = stubDevice();
+  const memory = new DeviceMemory(open);
+  const places = await placeAll(memory, options);
+  const { device } = open;
+  const program = await buildProgram(device, memory, new Pipelines(device), options, places);
+  const plain = { top: 16, scans: 0, moves: false, attention: longest(8) };
+  const taken = (section: keyof typeof program, counts: { rows: number; draws: number }) =>
+    program[section].filter(({ size }) => !size({ ...plain, segments: 1, ...counts }).includes(0))
+      .length;
+  expect(taken("pass", { rows: 8, draws: 8 })).toBe(549);
+  expect(taken("keep", { rows: 0, draws: 0 })).toBe(1);
+  expect(taken("extend", { rows: 8, draws: 0 })).toBe(5);
+  expect(taken("draft", { rows: 8, draws: 7 })).toBe(76);
+});
+
 /** As large as any drafter that was published. */
 const largeDrafter: Partial<DrafterShape> = {
   intermediateSize: 17_408,

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { type PageId, pageId, slotId, type TokenId } from "../../ids.ts";
+import { tinyDrafterShape } from "../../model/drafter-shape.ts";
 import { planPass, type SegmentRequest } from "../../model/plan.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
+import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { PassHandle, PassResult } from "../backend.ts";
 import { firstRows } from "../windows.ts";
 import { CountingGpu } from "./counting-gpu.cases.ts";
@@ -13,7 +15,7 @@ import type { GpuPlatform } from "./platform.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";
 import { type Instruction, plainCounts } from "./program.ts";
 import { stubPlatform } from "./stub-device.cases.ts";
-import { WebgpuBackend } from "./webgpu.ts";
+import { WebgpuBackend, type WebgpuOptions } from "./webgpu.ts";
 
 const reason = await missingGpu();
 const slots = 3;
@@ -43,10 +45,21 @@ const rowsFrom = (slot: number, start: number, rows: number, changes?: Partial<S
 
 const window: Partial<SegmentRequest> = { window: true };
 
-async function open(platform: GpuPlatform): Promise<WebgpuBackend> {
+const drafter = {
+  weights: randomDrafterWeights(tinyDrafterShape(tinyWeights.shape), {
+    seed: 5,
+    bits: 4,
+    groupSize: 32,
+  }),
+};
+
+async function open(
+  platform: GpuPlatform,
+  changes: Partial<WebgpuOptions> = {},
+): Promise<WebgpuBackend> {
   const sizes = { slots, pages: 2 * slots, rowsMax: 64, drawsMax: 64, taps: [] };
   const choice = { platform, adapter: null, synthetic: false, weights: tinyWeights };
-  const backend = await WebgpuBackend.open({ ...sizes, ...choice });
+  const backend = await WebgpuBackend.open({ ...sizes, ...choice, ...changes });
   for (let slot = 0; slot < slots; slot++) backend.open(slotId(slot));
   return backend;
 }
@@ -61,9 +74,9 @@ class Rounds {
     this.backend = backend;
   }
 
-  static async open(): Promise<Rounds> {
+  static async open(changes: Partial<WebgpuOptions> = {}): Promise<Rounds> {
     const gpu = new CountingGpu(stubPlatform);
-    return new Rounds(gpu, await open(gpu));
+    return new Rounds(gpu, await open(gpu, changes));
   }
 
   /** Runs a pass, keeps the first rows of its windows; says whether all of it was there before it was given. */
@@ -152,6 +165,28 @@ test("after windows, their keep and the next are there, however many rows are ke
     expect(prepared.slice(1)).not.toContain(false);
     expect(prepared.length).toBeGreaterThan(10);
   }
+});
+
+test("with a drafter, its passes are there too", async () => {
+  const rounds = await Rounds.open({ drafter });
+  const { gpu, backend } = rounds;
+  const prepared: boolean[][] = [];
+  let at = 10;
+  for (const kept of [3, 1, 8, 5]) {
+    const verified = await rounds.run([rowsFrom(0, at, 8, window)], [kept]);
+    gpu.reset();
+    backend.extend(planPass([rowsFrom(0, at, kept, { draw: "none" })]));
+    // The keep and it.
+    const extended = gpu.encoded === 0 && gpu.submits.length > 1;
+    at += kept;
+    gpu.reset();
+    const handle = backend.draft(planPass([rowsFrom(0, at, 8, { draw: "block", candidates: 16 })]));
+    prepared.push([verified, extended, gpu.encoded === 0 && gpu.dispatches.length > 40]);
+    await backend.read(handle);
+  }
+  // Before the first draft, nobody knows that there will be one.
+  expect(prepared[0]).toEqual([false, false, false]);
+  expect(prepared.slice(1).flat()).not.toContain(false);
 });
 
 /** A pass, and how many rows of its window are kept. */

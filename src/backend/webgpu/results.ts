@@ -1,16 +1,14 @@
-import type { NonFiniteLogitsError } from "../../errors.ts";
 import type { Position } from "../../ids.ts";
 import type { DrafterShape } from "../../model/drafter-shape.ts";
 import { drawPosition, type Plan } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { PassResult } from "../backend.ts";
-import type { Candidates } from "../candidates.ts";
-import { orderedOrNot } from "../draw-candidates.ts";
+import { lazyDraws, orderedOrNot } from "../draw-candidates.ts";
 import type { Places } from "./places.ts";
 import type { Range, Readback } from "./readback.ts";
 import { selectedOf, topOf, topOfPlan } from "./topk.ts";
 
-type Draws = (Candidates | NonFiniteLogitsError)[];
+type Draws = PassResult["draws"];
 
 /** Brings what passes give, as it is after everything submitted so far. */
 export class Results {
@@ -65,14 +63,14 @@ export class Results {
       ...wide.map((index) => ({ buffer, offset: 4 * index * stride, bytes: 4 * tokens })),
       ...ranges,
     ]);
-    const draws = plan.draws.map((draw, index) => {
+    const makers = plan.draws.map((draw, index) => {
       const position = positionOf(draw.row);
       const row = wide.indexOf(index);
-      if (row >= 0) return orderedOrNot(parts[row]!, draw.candidates, position);
+      if (row >= 0) return () => orderedOrNot(parts[row]!, draw.candidates, position);
       const count = Math.min(draw.candidates, tokens);
       const record = selected!.subarray(2 * (top + 1) * index, 2 * (top + 1) * (index + 1));
-      return selectedOf(record, count, position);
+      return () => selectedOf(record, count, position);
     });
-    return { draws, others: parts.slice(wide.length) };
+    return { draws: lazyDraws(makers), others: parts.slice(wide.length) };
   }
 }

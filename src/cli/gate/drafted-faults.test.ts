@@ -101,8 +101,8 @@ vi.mock(import("../../backend/reference/draft-steps.ts"), async (original) => {
 
 vi.mock(import("../../rounds/accept.ts"), async (original) => {
   const accept = await original();
-  const acceptWindow: typeof accept.acceptWindow = (stream, proposal, draws) =>
-    accept.acceptWindow(stream, planted.nothingAccepted ? null : proposal, draws);
+  const acceptWindow: typeof accept.acceptWindow = (stream, proposal, draws, first) =>
+    accept.acceptWindow(stream, planted.nothingAccepted ? null : proposal, draws, first);
   return { ...accept, acceptWindow };
 });
 

@@ -192,8 +192,8 @@ function applyGate(out: usize, gate: usize, bytes: usize): void {
 }
 
 /**
- * weights[j] = scale · q·k_j for the tile's keys; returns the largest. One four-lane chain a key, eight keys at a
- * time: the last one fills up, and up to seven weights behind the count are written too.
+ * weights[j] = scale · q·k_j for the tile's keys; returns the largest. One four-lane chain a key, eight
+ * keys at a time: the last key fills up, and up to seven weights behind the count are written too.
  */
 function scores(key: usize, count: i32, q: usize, dim: i32, scale: f32, weights: usize): f32 {
   const dimBytes = (dim as usize) << 2;

@@ -8,7 +8,8 @@ import { nextUnit, share } from "./sync";
 /**
  * CONV. c[t, ch] = silu(Σ_j w[j, ch] · m[t − taps + 1 + j, ch]), taps in order j = 0 …, then q and k
  * heads divided by their length (q also by √dk); β = sigmoid(b), g = exp(−exp(A_log)·softplus(a + dt)).
- * The taps are the row's ancestors in its segment, then rows of the slot's history. Unit = (row, head of q, k or v).
+ * The taps are the row's ancestors in its segment, then rows of the slot's history.
+ * Unit = (row, head of q, k or v).
  * Operands: qkv, stride, weights [taps, channels], taps, history, history slot bytes, out, out stride,
  * key heads, value heads, key dim, value dim, gates record.
  * Gates record: b, b stride, a, a stride, −exp(A_log), dt_bias, gates out [row, value heads, 2], stride.

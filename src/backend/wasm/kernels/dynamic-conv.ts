@@ -8,8 +8,9 @@ import { nextUnit, share } from "./sync";
 const RUN: i32 = 256;
 
 /**
- * DYNAMIC_CONV. out[i, c] (+)= (base[0, c] + Δ[i, 0, γ])·x[i, c] + (base[1, c] + Δ[i, 1, γ])·x[i − 1, c] with
- * γ = ⌊c / group⌋; the second product is rounded into the first, and is zero in a segment's first row.
+ * DYNAMIC_CONV. out[i, c] (+)= (base[0, c] + Δ[i, 0, γ])·x[i, c] + (base[1, c] + Δ[i, 1, γ])·x[i − 1, c],
+ * γ = ⌊c / group⌋; the first product is rounded, the second is added by madd. A segment's first row has no
+ * second.
  * Unit = (row, run of channels). Operands: x, stride, Δ [row, tap, group], stride, base [tap, channel],
  * channels, group, out, out stride, accumulate.
  */

@@ -1,19 +1,15 @@
 // A drafter's inputs: hidden states of the target, which each slot keeps by place in a ring of rows.
-import {
-  RING_AT,
-  RING_ROWS,
-  RING_ROW_BYTES,
-  RING_SLOT_BYTES,
-  SEGMENT_NEXT_SLOT,
-} from "../layout";
+import { RING_AT, RING_ROWS, RING_ROW_BYTES, RING_SLOT_BYTES, SEGMENT_NEXT_SLOT } from "../layout";
 import { placeOf, segmentOf } from "./segment";
 import { nextUnit, share } from "./sync";
 
 /** Where a slot's row of a place lies. */
 @inline
 export function ringRow(ring: usize, slot: i32, place: i32): usize {
-  const at = (load<u32>(ring, RING_AT) as usize) + (slot as usize) * (load<u32>(ring, RING_SLOT_BYTES) as usize);
-  return at + ((place % load<i32>(ring, RING_ROWS)) as usize) * (load<u32>(ring, RING_ROW_BYTES) as usize);
+  const slotBytes = load<u32>(ring, RING_SLOT_BYTES) as usize;
+  const row = (place % load<i32>(ring, RING_ROWS)) as usize;
+  const at = (load<u32>(ring, RING_AT) as usize) + (slot as usize) * slotBytes;
+  return at + row * (load<u32>(ring, RING_ROW_BYTES) as usize);
 }
 
 /**

@@ -40,8 +40,9 @@ export { probeDot, probeExp, probeMadd } from "./probe";
 
 /**
  * Runs `count` instructions at `program` over the pass at `pass`, pass number `generation`, as one of
- * `threads` threads. Word 0 of an instruction is its op, word 1 the place in the pass block of the count
- * of what it runs over: rows, draws, or windows to commit. `counters` has those of each step, and of one more behind the last.
+ * `threads` threads. Word 0 of an instruction is its op, word 1 the place in the pass block of the count of
+ * what it runs over: rows or draws of one kind of pass, or windows to commit. Where that is zero the
+ * instruction is none of the pass's. `counters` has those of each step, and of one more behind the last.
  * Returns 1 in the one thread that is to report the end of the pass.
  */
 export function run(

@@ -6,10 +6,10 @@ import { pathOf, rowOnPath, segmentAt } from "./segment";
 import { nextUnit, share } from "./sync";
 
 /**
- * KEEP. Commits a path of a window's rows: S ← g·S; S ← S + k·δᵀ with the logged k, δ and g, which are the
- * operations of SCAN in its order; then the conv history of the logged raw rows. Segments of the pass are
- * the windows, and their rows those to commit. Units as of SCAN; a unit reads and writes its own words.
- * Operands: state, state slot bytes, key heads, value heads, key dim, value dim, raw rows record (SCAN).
+ * KEEP. Commits a path of a window's rows: S ← g·S; S ← S + k·δᵀ with the logged k, δ and g, which are
+ * the operations of SCAN in its order; then the conv history of the logged raw rows. Segments of the pass
+ * are the windows, and their rows those to commit. Units as of SCAN; a unit reads and writes its own words.
+ * Operands: state, state slot bytes, key heads, value heads, key dim, value dim, raw rows record (log.ts).
  */
 export function keep(op: usize, pass: usize, windows: i32): void {
   const valueHeads = load<i32>(op, 20);
@@ -24,7 +24,8 @@ export function keep(op: usize, pass: usize, windows: i32): void {
       keepColumns(op, record, segment, rest / slices, (rest % slices) * SCAN_COLUMNS);
     } else {
       const segment = segmentAt(pass, unit - columnsUnits);
-      publishHistory(record, segment, logOf(record, segment, 0), load<u32>(record, 32) as usize);
+      const stride = load<u32>(record, 32) as usize;
+      publishHistory(record, segment, logOf(record, segment, 0), stride);
     }
   }
 }

@@ -1,13 +1,8 @@
 // What SCAN leaves for KEEP: the log of a window's rows; and a slot's conv history.
 //
-// Raw rows record: {qkv, stride, history, history slot bytes, channels, taps − 1, log, log slot bytes, log row
-// bytes}. A log row: raw qkv, keys, δ, decays.
-import {
-  SEGMENT_FIRST_ROW,
-  SEGMENT_NEXT_SLOT,
-  SEGMENT_ROWS,
-  SEGMENT_STATE_SLOT,
-} from "../layout";
+// Raw rows record: {qkv, stride, history, history slot bytes, channels, taps − 1, log, log slot bytes, log
+// row bytes}. A log row: raw qkv, keys, δ, decays.
+import { SEGMENT_FIRST_ROW, SEGMENT_NEXT_SLOT, SEGMENT_ROWS, SEGMENT_STATE_SLOT } from "../layout";
 import { pathOf, rowOnPath } from "./segment";
 
 /** The log row of a window's row. */
@@ -42,8 +37,8 @@ export function logWindow(op: usize, record: usize, segment: usize): void {
 }
 
 /**
- * The next slot's history: the last taps − 1 of (old history, raw rows). The rows are those of a chain or of a
- * window's kept path, and lie at `qkv`.
+ * The next slot's history: the last taps − 1 of (old history, raw rows). The rows are those of a chain or of
+ * a window's kept path, and lie at `qkv`.
  */
 export function publishHistory(record: usize, segment: usize, qkv: usize, stride: usize): void {
   const slotBytes = load<u32>(record, 12) as usize;

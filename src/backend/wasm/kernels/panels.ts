@@ -9,8 +9,8 @@
 import { horizontalSums, madd, put } from "./math";
 import {
   blockBytes,
-  isAffine,
   firstPair,
+  isAffine,
   lower,
   lowerOffset,
   pairBytes,

@@ -4,7 +4,7 @@
 // four-lane chain over k ascending, then one multiply-add by the group's scale, groups ascending; the
 // bias products form a chain of their own; lanes are added last, as math.ts horizontalSums does.
 // Dense: one four-lane chain over k. int8 activations: int8.ts. Accumulators are f32. How many rows
-// the pass has, the row's tile, its neighbours and the thread change nothing.
+// the pass has, the row's tile and panel, its neighbours and the thread change nothing.
 import {
   ACTIVATIONS_INT8,
   KIND_AFFINE4,
@@ -250,8 +250,8 @@ function groupOf(matrix: usize): i32 {
   return group ? group : load<i32>(matrix, MATRIX_COLS);
 }
 
-// A thread's scratch holds prepared activations: group sums, scales of int8 ones, values. There are at most as
-// many groups a row as a tile has columns for each.
+// A thread's scratch holds prepared activations: group sums, scales of int8 ones, values. A tile of 32 rows
+// has no more groups than a row has columns.
 
 @inline
 function sumsAt(scratch: usize): usize {

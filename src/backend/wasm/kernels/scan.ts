@@ -20,15 +20,16 @@ import { nextUnit, share } from "./sync";
  * the sums over the key dim ascending, in f32.
  *
  * Unit = (segment, value head, SCAN_COLUMNS columns of the value dim), then one unit a segment that
- * publishes the conv history, or logs a window's rows. A unit reads and writes its own columns of S and no others, so the
- * state may be updated in place (stateSlot = nextSlot); validatePlan has refused plans in which a
- * written slot is read by another segment. When the slots differ, the first row reads stateSlot and
- * writes nextSlot, and the rest stay there. A window's state goes on in the thread's scratch instead, and
- * its rows are logged for KEEP. A tree's row whose parent isn't the row before it begins again from the
- * slot's state and steps over its ancestors, so that its bits are those of a chain.
+ * publishes the conv history, or logs a window's rows. A unit reads and writes its own columns of S and no
+ * others, so the state may be updated in place (stateSlot = nextSlot); validatePlan has refused plans in
+ * which a written slot is read by another segment. When the slots differ, the first row reads stateSlot and
+ * writes nextSlot, and the rest stay there.
+ *
+ * A window's state goes on in the thread's scratch instead, and its rows are logged for KEEP. A tree's row
+ * whose parent isn't the row before it begins again from the slot's state and steps over its ancestors, so
+ * that its bits are those of a chain.
  * Operands: conv out, stride, gates, stride, state, state slot bytes, o, stride, key heads, value heads,
- * key dim, value dim, raw rows record {qkv, stride, history, history slot bytes, channels, taps − 1, log,
- * log slot bytes, log row bytes}. A log row: raw qkv, keys, δ, decays.
+ * key dim, value dim, raw rows record (log.ts).
  */
 export function scan(op: usize, pass: usize, scratch: usize): void {
   const valueHeads = load<i32>(op, 44);
