@@ -26,7 +26,7 @@ import { buildProgram } from "./program.ts";
 import { SlotMemory } from "./slot-memory.ts";
 import { checkShapes } from "./support.ts";
 
-/** Kernels' control block and guard space lie below. */
+/** The kernels' control block and constants lie below. */
 const arenaStart = 4096;
 
 export interface WasmOptions extends BackendOptions {

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { tinyDrafterShape } from "../../model/drafter-shape.ts";
+import { MemoryError } from "../../errors.ts";
+import { pageRows } from "../../limits.ts";
+import { drafterSizes, featureRowsOf, tinyDrafterShape } from "../../model/drafter-shape.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { BackendOptions } from "../backend.ts";
 import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
@@ -46,6 +48,30 @@ for (const { activations, kv, bound } of await variantsHere()) {
     });
   }
 }
+
+test("a drafter's memory is admitted before it is taken", async () => {
+  const shape = tinyDrafterShape(tinyWeights.shape);
+  const drafter = { weights: randomDrafterWeights(shape, { seed: 1, bits: 4, groupSize: 32 }) };
+  const sizes = { slots: 3, pages: 12, rowsMax: 64, drawsMax: 8, taps: [] };
+  const options = { ...sizes, ...choice, weights: tinyWeights, platform: stubPlatform };
+  const memoryOf = async (more: Partial<BackendOptions>) => {
+    await using backend = await WebgpuBackend.open({ ...options, ...more });
+    return backend.info.memory;
+  };
+  const plain = await memoryOf({});
+  const whole = await memoryOf({ drafter });
+  const { kvDim, featureDim } = drafterSizes(shape);
+  const features = 4 * 3 * featureRowsOf(64) * featureDim;
+  const kv = 4 * 2 * 12 * pageRows * shape.layers.length * kvDim;
+  expect(whole.stateBytes - plain.stateBytes).toBe(features);
+  expect(whole.kvBytes - plain.kvBytes).toBe(kv);
+  expect(whole.weightBytes - plain.weightBytes).toBeGreaterThan(drafter.weights.storedBytes);
+  const bytes = Object.values(whole).reduce((sum, part) => sum + part, 0);
+  await memoryOf({ drafter, memoryBytesMax: bytes });
+  // Small tensors and parameters are all that is not asked for.
+  const less = { drafter, memoryBytesMax: bytes - features };
+  await expect(memoryOf(less)).rejects.toThrow(MemoryError);
+});
 
 test("a drafter whose vectors the kernels can't divide is refused by field", async () => {
   const sizes = { slots: 1, pages: 1, rowsMax: 8, drawsMax: 1, taps: [] };
