@@ -89,7 +89,7 @@ export class Engine implements AsyncDisposable {
     this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
     const chunkRows = Math.min(promptChunkRows, backend.info.rowsMax);
-    this.#loop = new RoundLoop(backend, { chunkRows, drafting, openAgain });
+    this.#loop = new RoundLoop(backend, { chunkRows, drafting, openAgain, clock: this.#clock });
   }
 
   /** What it is now: a backend that was lost and opened again may be another device. */

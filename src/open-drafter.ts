@@ -62,7 +62,7 @@ async function openFor(
     const { weights, codebooks } = await drafterFromCheckpoint(checkpoint, target, bits);
     const vocabulary = Math.min(draftVocabulary ?? target.vocabSize, target.vocabSize);
     return {
-      options: { weights, vocabulary },
+      options: { weights, vocabulary, activations: "int8" },
       codebooks:
         codebooks && new Bf16Codebooks(codebooks.rank, codebooks.predecessor, codebooks.successor),
       [Symbol.asyncDispose]: () => checkpoint.close(),

@@ -87,6 +87,11 @@ export interface DrafterOptions {
   readonly weights: DrafterWeights;
   /** How many tokens, from id 0 on, it may propose; all unless said. */
   readonly vocabulary?: number;
+  /**
+   * What the matmuls of a block read, on backends that can choose; the backend's own activations unless
+   * said. Less precise drafts come sooner and may land less often; no token depends on them.
+   */
+  readonly activations?: "int8";
 }
 
 /** Matmul inputs: f32; f16 with f16 weights, by a GPU's matrix unit; or int8 a weight group. */

@@ -122,3 +122,19 @@ test("queries without codebooks, and the other way round, are refused", () => {
   );
   expect(() => chainDrafts({ rows, queries: null }, codebooks, point, 1)).toThrow(/query values/);
 });
+
+test("a walk is cut where it is told to, by the chances of the path so far", () => {
+  const rows = [
+    row([0, 1], [Math.log(3), 0]),
+    row([0, 1, 2], [Math.log(8), 0, 0]),
+    row([0, 1, 2, 3], [0, 0, 0, 0]),
+  ];
+  let seen: readonly number[] = [];
+  const worth = (chances: readonly number[]) => {
+    seen = chances;
+    return 2;
+  };
+  expect(chainDrafts({ rows, queries: null }, null, point, 3, worth)).toEqual([0, 0]);
+  const expected = [0.75, 0.75 * 0.8, 0.75 * 0.8 * 0.25];
+  for (const [at, chance] of seen.entries()) expect(chance).toBeCloseTo(expected[at]!, 6);
+});

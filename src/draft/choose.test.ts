@@ -224,3 +224,55 @@ describe("the choice", () => {
     expect(tooDear.choices.every(({ source }) => source === "none")).toBe(true);
   });
 });
+
+describe("a block whose chances are known", () => {
+  const offer = { copied: 0, modelled: 7, room: 16 };
+  // A row costs 0.4 plain passes more, the block one.
+  const costs = straight(0.4, 1);
+
+  it("is verified as far as it is worth it", () => {
+    const chooser = new DraftChooser();
+    chooser.choose(offer, costs);
+    expect(chooser.worth([0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.93])).toBe(7);
+    expect(chooser.worth([0.99, 0.98, 0.2, 0.1, 0.1, 0.1, 0.1])).toBe(2);
+    expect(chooser.worth([0.05, 0.01])).toBe(0);
+    expect(chooser.worth([])).toBe(0);
+  });
+
+  it("is verified whole where rows cost nothing, or nobody knows what they cost", () => {
+    const chooser = new DraftChooser();
+    chooser.choose(offer, straight(0, 1));
+    expect(chooser.worth([0.5, 0.1, 0.01])).toBe(3);
+    chooser.choose(offer, null);
+    expect(chooser.worth([0.5, 0, 0])).toBe(3);
+  });
+
+  it("is believed less where its drafts don't land", () => {
+    const chooser = new DraftChooser();
+    const chances = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3];
+    chooser.choose(offer, costs);
+    const before = chooser.worth(chances);
+    for (let round = 0; round < 30; round++) {
+      chooser.choose(offer, null);
+      chooser.worth(chances);
+      chooser.choose(offer, costs);
+      chooser.worth(chances);
+      chooser.observe(7, 0);
+    }
+    chooser.choose(offer, costs);
+    expect(chooser.worth(chances)).toBeLessThan(before);
+  });
+});
+
+test("rounds that take longer than was measured are chosen less", () => {
+  const offer = { copied: 0, modelled: 7, room: 16 };
+  const history = new DraftHistory();
+  const first = () => new DraftChooser(history).choose(offer, straight(0.02, 0.3)).source;
+  expect(first()).toBe("model");
+  for (let round = 0; round < 60; round++) {
+    const chooser = new DraftChooser(history);
+    const { rows } = chooser.choose(offer, straight(0.02, 0.3));
+    chooser.observe(rows - 1, 0, 10);
+  }
+  expect(history.pace.scale).toBeGreaterThan(2.5);
+});

@@ -3,7 +3,10 @@ import { windowRowsMax } from "../limits.ts";
 import { Acceptance, blockPrior, copyPrior, ofEngine } from "./acceptance.ts";
 import type { CostTable } from "./cost-table.ts";
 import { LossBudget } from "./loss-budget.ts";
+import { Pace } from "./pace.ts";
+import type { Worth } from "./proposal.ts";
 import { type Option, Trial } from "./trial.ts";
+import { Trust } from "./trust.ts";
 
 /** What could fill a stream's next window. */
 export interface DraftOffer {
@@ -23,10 +26,11 @@ export interface DraftChoice {
 
 const plain: DraftChoice = { source: "none", rows: 1 };
 
-/** How drafts have landed in all streams of an engine: what a new stream begins with. */
+/** How drafts have landed in all streams of an engine, and how long rounds took: what a new stream begins with. */
 export class DraftHistory {
   readonly copy: Acceptance = new Acceptance(copyPrior, ofEngine);
   readonly model: Acceptance = new Acceptance(blockPrior, ofEngine);
+  readonly pace: Pace = new Pace();
 }
 
 /**
@@ -43,6 +47,12 @@ export class DraftChooser {
   #choice: DraftChoice = plain;
   /** The time of the chosen round, in plain passes; null where costs are unknown. */
   #passes: number | null = null;
+  /** The costs of the round at hand, and the ms of drafting it; null where costs are unknown. */
+  #costs: CostTable | null = null;
+  #askMs = 0;
+  readonly #trust = new Trust();
+  /** What the drafter foresaw of a block that is verified; null: nothing. */
+  #foreseen: number | null = null;
 
   constructor(history: DraftHistory = new DraftHistory()) {
     this.#history = history;
@@ -59,24 +69,48 @@ export class DraftChooser {
     invariant(room >= 1 && room <= windowRowsMax, `room for ${room} rows`);
     const copied = Math.min(offer.copied, room - 1);
     const modelled = Math.min(offer.modelled, room - 1);
+    this.#foreseen = null;
+    this.#costs = costs;
+    this.#askMs = 0;
     if (costs === null) return this.#choose(unmeasured(copied, modelled), null);
-    const plainMs = costs.verifyMs(1);
-    const passesOf = (askMs: number) => (drafts: number) =>
-      (askMs + costs.verifyMs(drafts + 1) + costs.keepMs) / plainMs;
     const { passesMost, even } = this.#budget;
-    const copy = this.#copy.option(copied, passesOf(0), passesMost, even);
+    const copy = this.#copy.option(copied, this.#passesOf(0, costs), passesMost, even);
     const askMs = costs.draftMs ?? 0;
-    const model = this.#model.option(modelled, passesOf(askMs), passesMost, even);
+    const model = this.#model.option(modelled, this.#passesOf(askMs, costs), passesMost, even);
     if (copy && copy.rate >= (model?.rate ?? 0)) return this.#take("copy", copy);
-    return model ? this.#take("model", model) : this.#choose(plain, 1);
+    if (!model) return this.#choose(plain, 1);
+    this.#askMs = askMs;
+    return this.#take("model", model);
   }
+
+  /**
+   * How many drafts of a block are worth their rows, now that the drafter has said how sure it is: what
+   * brings most tokens in a ms, with the block paid for.
+   */
+  readonly worth: Worth = (chances) => {
+    if (!this.#costs) return chances.length;
+    const passesOf = this.#passesOf(this.#askMs, this.#costs);
+    let [drafts, passes, foreseen] = [0, passesOf(0), 0];
+    let sum = 0;
+    chances.forEach((chance, at) => {
+      sum += chance;
+      const time = passesOf(at + 1);
+      const rate = (1 + this.#trust.share * sum) / time;
+      if (rate <= (1 + this.#trust.share * foreseen) / passes) return;
+      [drafts, passes, foreseen] = [at + 1, time, sum];
+    });
+    this.#passes = passes;
+    this.#foreseen = foreseen;
+    return drafts;
+  };
 
   /**
    * What came of the last choice.
    * @param proposed drafts that were verified: fewer than chosen where the drafter had fewer
    * @param accepted how many of them were right; of a tree, the depth of the right path
+   * @param ms what the round took; null where it wasn't alone
    */
-  observe(proposed: number, accepted: number): void {
+  observe(proposed: number, accepted: number, ms: number | null = null): void {
     const { source } = this.#choice;
     if (source !== "none") {
       const trial = source === "copy" ? this.#copy : this.#model;
@@ -84,7 +118,27 @@ export class DraftChooser {
         acceptance.observe(proposed, accepted);
       }
     }
+    if (this.#foreseen !== null) this.#trust.observe(this.#foreseen, accepted);
+    if (this.#costs && ms !== null) this.#time(this.#costs, proposed, ms);
     if (this.#passes !== null) this.#budget.settle(this.#passes, accepted + 1);
+  }
+
+  /** Learns from a round's time, and counts it as what it was. */
+  #time(costs: CostTable, proposed: number, ms: number): void {
+    const { pace } = this.#history;
+    const drafted = this.#askMs > 0 || proposed > 0;
+    const expected = drafted
+      ? this.#askMs + costs.verifyMs(proposed + 1) + costs.keepMs
+      : costs.verifyMs(1);
+    pace.observe(drafted ? "drafted" : "plain", ms / expected);
+    if (drafted) this.#passes = (expected / costs.verifyMs(1)) * pace.scale;
+  }
+
+  /** The time of a round with so many drafts, in plain passes. */
+  #passesOf(askMs: number, costs: CostTable): (drafts: number) => number {
+    const { scale } = this.#history.pace;
+    const plainMs = costs.verifyMs(1);
+    return (drafts) => (scale * (askMs + costs.verifyMs(drafts + 1) + costs.keepMs)) / plainMs;
   }
 
   #take(source: "copy" | "model", { drafts, passes }: Option): DraftChoice {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
+import { cpus, homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { CostIdentity } from "./cost-file.ts";
@@ -11,28 +11,41 @@ import type { CostStore } from "./cost-store.ts";
 function cacheFolder(): string {
   const { env, platform } = process;
   if (env["XDG_CACHE_HOME"]) return env["XDG_CACHE_HOME"];
-  if (platform === "win32") return env["LOCALAPPDATA"] ?? join(homedir(), "AppData", "Local");
-  return join(homedir(), platform === "darwin" ? "Library/Caches" : ".cache");
+  if (platform === "win32" && env["LOCALAPPDATA"]) return env["LOCALAPPDATA"];
+  const caches = { win32: "AppData/Local", darwin: "Library/Caches" } as Record<string, string>;
+  try {
+    return join(homedir(), caches[platform] ?? ".cache");
+  } catch {
+    // A user that the system has no name for, as in some containers.
+    return tmpdir();
+  }
 }
 
-/** Changes with every build: its costs are its own. */
-function buildOf(): string {
+/**
+ * Changes with every build, and with the processor: their costs are their own. Builds that were installed
+ * have the file times of their archive, so the version tells them apart; those made here have a time.
+ */
+function buildOf(version: string): string {
   const file = fileURLToPath(import.meta.url);
-  const { mtimeMs, size } = statSync(file, { throwIfNoEntry: false }) ?? { mtimeMs: 0, size: 0 };
-  return `${file}:${size}:${mtimeMs}`;
+  const builtMs = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return JSON.stringify([file, version, builtMs, cpus()[0]?.model]);
 }
 
 /**
  * One file an identity, in the user's cache folder. A folder that can't be read or written is as good as
  * an empty one.
+ * @param version of the package
  */
-export function costFiles(folder: string = join(cacheFolder(), "deltafold", "costs")): CostStore {
+export function costFiles(
+  version: string,
+  folder: string = join(cacheFolder(), "deltafold", "costs"),
+): CostStore {
   const fileOf = (identity: CostIdentity) => {
     const key = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
     return join(folder, `${key}.json`);
   };
   return {
-    build: buildOf(),
+    build: buildOf(version),
     async read(identity) {
       return await readFile(fileOf(identity), "utf8").catch(() => null);
     },

@@ -3,7 +3,7 @@ import type { MeasuredCosts } from "./cost-table.ts";
 
 /** Where measured costs are kept. Never throws: what can't be kept is measured again. */
 export interface CostStore {
-  /** Names this build. */
+  /** Names this build, and the processor that it runs on. */
   readonly build: string;
   read(identity: CostIdentity): Promise<string | null>;
   write(identity: CostIdentity, text: string): Promise<void>;

@@ -25,10 +25,14 @@ export interface Drafting {
    * @param anchor the pending token. @param position of the first token to propose
    */
   choose(lattice: Lattice, anchor: TokenId, position: Position, most: number): Proposal | null;
-  /** How a proposal fared: how many of its tokens the reply has. */
-  landed(proposal: Proposal, accepted: number): void;
+  /**
+   * How a proposal fared.
+   * @param accepted how many of its tokens the reply has
+   * @param ms what the round took; null where it wasn't this stream's alone
+   */
+  landed(proposal: Proposal, accepted: number, ms: number | null): void;
   /** A round without a proposal has ended. */
-  idle(): void;
+  idle(ms: number | null): void;
 }
 
 /** Gives each stream its own, which has been told of no token yet. */

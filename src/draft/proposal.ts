@@ -17,3 +17,9 @@ export interface Drafts {
 export interface Proposal extends Drafts {
   readonly drafter: DrafterName;
 }
+
+/**
+ * How many drafts are worth verifying, the likeliest first.
+ * @param chances that each is right and all before it on its path, as the drafter sees it; falling
+ */
+export type Worth = (chances: readonly number[]) => number;

@@ -67,20 +67,21 @@ class StreamDrafting implements Drafting {
     const { shape, codebooks, treeNodes } = this.#setting.model!;
     const point = { anchor, position, sampling: this.#sampling };
     const wanted = Math.min(this.#drafts, most);
+    const { worth } = this.#chooser;
     const drafts =
       treeNodes > 0
-        ? treeDrafts(lattice, codebooks, point, wanted)
-        : { ids: chainDrafts(lattice, codebooks, point, wanted), parents: null };
+        ? treeDrafts(lattice, codebooks, point, wanted, worth)
+        : { ids: chainDrafts(lattice, codebooks, point, wanted, worth), parents: null };
     return drafts.ids.length > 0 ? { ...drafts, drafter: shape.kind } : null;
   }
 
-  landed(proposal: Proposal, accepted: number): void {
-    this.#chooser.observe(proposal.ids.length, accepted);
+  landed(proposal: Proposal, accepted: number, ms: number | null): void {
+    this.#chooser.observe(proposal.ids.length, accepted, ms);
     if (proposal.drafter === "copy") this.#lookup.landed(proposal.ids.length, accepted);
   }
 
-  idle(): void {
-    this.#chooser.observe(0, 0);
+  idle(ms: number | null): void {
+    this.#chooser.observe(0, 0, ms);
   }
 
   /** How many drafts a block gives: of a tree, its nodes. */

@@ -2,7 +2,7 @@ import { invariant } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { windowRowsMax } from "../limits.ts";
 import type { Codebooks, Lattice } from "./lattice.ts";
-import type { Drafts } from "./proposal.ts";
+import type { Drafts, Worth } from "./proposal.ts";
 import { type DraftPoint, RowScorer, ranksBefore } from "./scores.ts";
 
 /** Of one token; more are hardly ever the right one. */
@@ -31,12 +31,14 @@ interface Node {
  * `chainDrafts`', is a prefix of them, and most have the row before their own as parent: a backend scans
  * those rows as it scans a chain, and goes back to replay a path only where a branch begins.
  * @param nodes at most 15, a window's rows after the pending token
+ * @param worth leaves out the least likely
  */
 export function treeDrafts(
   lattice: Lattice,
   codebooks: Codebooks | null,
   point: DraftPoint,
   nodes: number,
+  worth: Worth = (chances) => chances.length,
 ): Drafts {
   invariant(nodes < windowRowsMax, `a tree of ${nodes} nodes`);
   const scorer = new RowScorer(lattice, codebooks, point);
@@ -47,7 +49,7 @@ export function treeDrafts(
     waiting.push(...children(scorer, next.row + 1, next.id, tree.length, next.value));
     tree.push(next);
   }
-  return depthFirst(tree);
+  return depthFirst(tree.slice(0, worth(tree.map(({ value }) => Math.exp(value)))));
 }
 
 /** The best candidates of a row after `previous`, best first. */

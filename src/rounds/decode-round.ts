@@ -22,12 +22,14 @@ export type StreamEnds = readonly (readonly [LiveStream, StreamEnd])[];
 /**
  * One round of the streams that decode: proposals, one pass over every stream's window, acceptance by
  * the target's own draws, and the keep of just the accepted rows.
+ * @param elapsed ms of the round so far; null where it shares the device
  * @throws where a pass fails: then nobody knows what became of these streams
  */
 export async function decodeRound(
   backend: Backend,
   streams: readonly LiveStream[],
   toError: (cause: unknown) => DeltafoldError,
+  elapsed: () => number | null,
 ): Promise<StreamEnds> {
   const windows = await propose(backend, streams);
   const widths = new Map(windows.map((window) => [window.stream, rowsIn(window)]));
@@ -35,6 +37,10 @@ export async function decodeRound(
   const handle = backend.verify(planPass(windows.map(windowSegment)));
   const { draws } = await backend.read(handle);
   const accepted = accept(windows, draws, toError);
+  const ms = elapsed();
+  windows.forEach((window, index) => {
+    learn(window, accepted[index]!, ms);
+  });
   const tried = accepted.filter((_, index) => windows[index]!.proposal !== null);
   if (tried.length > 0) {
     backend.keep(
@@ -152,7 +158,7 @@ function accept(
     const first = firstDraw;
     firstDraw += rowsIn(window);
     try {
-      return learn(window, acceptWindow(window.stream, window.proposal, draws, first));
+      return acceptWindow(window.stream, window.proposal, draws, first);
     } catch (cause) {
       const end = { reason: "error", error: toError(cause) } as const;
       return { path: firstRows(0), matched: 0, end };
@@ -160,11 +166,9 @@ function accept(
   });
 }
 
-function learn({ stream, proposal }: Window, accepted: Accepted): Accepted {
+function learn({ stream, proposal }: Window, { path, matched }: Accepted, ms: number | null): void {
   const drafted = proposal?.ids.length ?? 0;
-  const { path, matched } = accepted;
   stream.speculative.add(path.length, proposal?.drafter ?? null, drafted, matched);
-  if (proposal) stream.drafting!.landed(proposal, matched);
-  else stream.drafting?.idle();
-  return accepted;
+  if (proposal) stream.drafting!.landed(proposal, matched, ms);
+  else stream.drafting?.idle(ms);
 }

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import type { PassHandle, PassResult } from "../backend/backend.ts";
 import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
+import { nextTask } from "../clock.ts";
 import type { Drafting } from "../draft/drafting.ts";
 import type { Proposal } from "../draft/proposal.ts";
 import type { TokenId } from "../ids.ts";
@@ -206,4 +208,45 @@ test("a reply ends at the end of its pages, with windows up to there", async () 
     { maxTokens: longest },
   );
   expectSame(drafted, whole);
+});
+
+/** Is read a task later, as a device is: a prompt's pass before the window that was given behind it. */
+class SlowFake extends FakeBackend {
+  override async read(handle: PassHandle): Promise<PassResult> {
+    await nextTask();
+    return await super.read(handle);
+  }
+}
+
+test("a reply may end with its prompt while another's window, which keeps logits, is open", async () => {
+  const sizes = { shape, slots: 2, pages: 4, rowsMax: 64, drawsMax: 2 * windowRowsMax };
+  const backend = new SlowFake({
+    ...sizes,
+    drafter: { weights: { shape: tinyDrafterShape(shape) } },
+  });
+  const reply: TokenId[] = [];
+  const drafting: Drafting = {
+    push: () => {},
+    wish: (most) => {
+      return { kind: "proposal", proposal: { ...right(reply, most)!, drafter: "copy" } };
+    },
+    choose: () => null,
+    landed: () => {},
+    idle: () => {},
+  };
+  await using loop = new RoundLoop(backend, { chunkRows: 32, drafting: () => drafting });
+  const served = (changes: Partial<RoundRequest>, ids: TokenId[]): Promise<Run> => {
+    const { promise, resolve } = Promise.withResolvers<Run>();
+    loop.submit(request(changes), {
+      prefilled: () => {},
+      token: (id) => ids.push(id) === 0,
+      finished: (outcome) => resolve({ ...outcome, ids }),
+    });
+    return promise;
+  };
+  // The second one's prompt is computed beside the first one's first window.
+  const [long, short] = await Promise.all([served({}, reply), served({ maxTokens: 1 }, [])]);
+  expectSame(long, await plain());
+  expect(long.speculative.rounds).toBe(3);
+  expectSame(short, await plain({ maxTokens: 1 }));
 });

@@ -1,4 +1,5 @@
 import type { Backend, BackendInfo } from "../backend/backend.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import type { DraftingSource } from "../draft/drafting.ts";
 import {
   BackendError,
@@ -14,16 +15,10 @@ import { contextFingerprint, stateFingerprint } from "../state/fingerprint.ts";
 import { PagePool, PageTable } from "../state/kv-pages.ts";
 import { SlotPool } from "../state/slots.ts";
 import { drawNext } from "./accept.ts";
-import { decodeRound } from "./decode-round.ts";
+import { decodeRound, type StreamEnds } from "./decode-round.ts";
 import { extendContext, makeRoom } from "./drafter-context.ts";
 import { type BackendCondition, LiveBackend } from "./live-backend.ts";
-import {
-  LiveStream,
-  type RoundOutcome,
-  type RoundRequest,
-  type RoundSink,
-  type StreamEnd,
-} from "./live-stream.ts";
+import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
 import { schedule } from "./schedule.ts";
 
 /** Streams by what they do right now. */
@@ -39,18 +34,20 @@ export interface LoopOptions {
   readonly drafting?: DraftingSource | null;
   /** Opens a backend of the same sizes after a loss; null where that can't be. */
   readonly openAgain?: (() => Promise<Backend>) | null;
+  readonly clock?: Clock;
 }
 
 /**
  * Serves all streams of one backend, a round at a time, for as long as there are any. A stream's
  * tokens depend on its own request alone: the schedule decides when rows are computed, never what
- * they hold, and drafts decide in how few rounds. Where the backend is lost, the streams that it held end, those that wait go on waiting,
- * and it is opened again for them or for whoever comes next.
+ * they hold, and drafts decide in how few rounds. Where the backend is lost, the streams that it held
+ * end, those that wait go on waiting, and it is opened again for them or for whoever comes next.
  */
 export class RoundLoop implements AsyncDisposable {
   readonly #live: LiveBackend;
   readonly #chunkRows: number;
   readonly #drafting: DraftingSource | null;
+  readonly #clock: Clock;
   readonly #slots: SlotPool;
   readonly #pages: PagePool;
   readonly #streams: LiveStream[] = [];
@@ -59,12 +56,14 @@ export class RoundLoop implements AsyncDisposable {
   #closed = false;
 
   /** @param backend the loop's own from now on */
-  constructor(backend: Backend, { chunkRows, drafting = null, openAgain = null }: LoopOptions) {
+  constructor(backend: Backend, options: LoopOptions) {
+    const { chunkRows, drafting = null, openAgain = null, clock = systemClock } = options;
     invariant(chunkRows > 0 && chunkRows <= backend.info.rowsMax, `prompt chunks of ${chunkRows}`);
     invariant(backend.info.slots <= roundRowsMax, `${backend.info.slots} slots in one round`);
     this.#live = new LiveBackend(backend, openAgain);
     this.#chunkRows = chunkRows;
     this.#drafting = drafting;
+    this.#clock = clock;
     this.#slots = new SlotPool(backend.info.slots);
     this.#pages = new PagePool(backend.info.pages);
   }
@@ -138,10 +137,13 @@ export class RoundLoop implements AsyncDisposable {
     );
     for (const stream of cancelled) await this.#finish(stream, "cancelled");
     for (const stream of admitted) await this.#admit(stream);
-    const passes: Promise<void>[] = [];
+    const passes: Promise<StreamEnds>[] = [];
     if (filling?.phase === "filling") passes.push(this.#fill(filling));
-    if (decoding.length > 0) passes.push(this.#decode(decoding));
-    await Promise.all(passes);
+    if (decoding.length > 0) passes.push(this.#decode(decoding, passes.length === 0));
+    // Not before both are over: a window that keeps logits bears no pass before its keep, and a
+    // fingerprint may take one.
+    const ends = (await Promise.all(passes)).flat();
+    for (const [stream, { reason, error }] of ends) await this.#finish(stream, reason, error);
   }
 
   /**
@@ -181,33 +183,36 @@ export class RoundLoop implements AsyncDisposable {
   }
 
   /** One chunk of a prompt; its last row draws the reply's first token. */
-  async #fill(stream: LiveStream): Promise<void> {
+  async #fill(stream: LiveStream): Promise<StreamEnds> {
     const { promptIds } = stream.request;
     const rows = Math.min(this.#chunkRows, stream.promptLeft);
     const last = stream.promptLeft === rows;
-    let end: StreamEnd | null = null;
     try {
       const backend = this.#live.current;
       makeRoom(backend, [stream], () => rows);
       const plan = planPass([chunkSegment(stream, rows, last)]);
       const { draws } = await backend.read(backend.prefill(plan));
       stream.rows += rows;
-      if (last) end = drawNext(stream, draws[0]!, promptIds.length);
+      if (!last) return [];
+      const end = drawNext(stream, draws[0]!, promptIds.length);
+      stream.phase = "decoding";
+      return end ? [[stream, end]] : [];
     } catch (cause) {
-      end = { reason: "error", error: this.#failure(cause) };
+      return [[stream, { reason: "error", error: this.#failure(cause) }]];
     }
-    if (end) await this.#finish(stream, end.reason, end.error);
-    else if (last) stream.phase = "decoding";
   }
 
-  async #decode(streams: readonly LiveStream[]): Promise<void> {
+  /** @param alone whether the round has the device to itself */
+  async #decode(streams: readonly LiveStream[], alone: boolean): Promise<StreamEnds> {
+    const start = this.#clock.nowMs();
+    const timed = alone && streams.length === 1;
+    const elapsed = () => (timed ? this.#clock.nowMs() - start : null);
+    const toError = (cause: unknown) => this.#failure(cause);
     try {
-      const toError = (cause: unknown) => this.#failure(cause);
-      const ends = await decodeRound(this.#live.current, streams, toError);
-      for (const [stream, { reason, error }] of ends) await this.#finish(stream, reason, error);
+      return await decodeRound(this.#live.current, streams, toError, elapsed);
     } catch (cause) {
-      const error = this.#failure(cause);
-      for (const stream of streams) await this.#finish(stream, "error", error);
+      const end = { reason: "error", error: this.#failure(cause) } as const;
+      return streams.map((stream) => [stream, end] as const);
     }
   }
 
@@ -217,9 +222,14 @@ export class RoundLoop implements AsyncDisposable {
     error: DeltafoldError | null = null,
   ): Promise<void> {
     if (stream.phase === "done") return;
-    const complete = reason === "stop" || reason === "length";
-    const prints =
-      complete && stream.request.fingerprint ? await this.#fingerprint(stream) : noPrints;
+    let outcome: Omit<RoundOutcome, "speculative"> = { reason, error, ...noPrints };
+    if (stream.request.fingerprint && (reason === "stop" || reason === "length")) {
+      try {
+        outcome = { reason, error, ...(await this.#fingerprint(stream)) };
+      } catch (cause) {
+        outcome = { reason: "error", error: this.#failure(cause), ...noPrints };
+      }
+    }
     stream.phase = "done";
     this.#streams.splice(this.#streams.indexOf(stream), 1);
     if (stream.slot !== null) {
@@ -229,7 +239,7 @@ export class RoundLoop implements AsyncDisposable {
       stream.pages!.release();
     }
     try {
-      stream.sink.finished({ reason, error, ...prints, speculative: stream.speculative.counts });
+      stream.sink.finished({ ...outcome, speculative: stream.speculative.counts });
     } catch {
       // The stream has ended whatever its listener makes of it; the others go on.
     }

@@ -2,19 +2,47 @@ import { expect, test } from "vitest";
 import type { Backend, PassHandle, PassResult, Snapshot } from "../backend/backend.ts";
 import { FakeBackend } from "../backend/fake/fake.ts";
 import { nextTask } from "../clock.ts";
+import type { Drafting } from "../draft/drafting.ts";
 import { BackendLostError } from "../errors.ts";
 import type { PageId, SlotId, TokenId } from "../ids.ts";
+import { tinyDrafterShape } from "../model/drafter-shape.ts";
 import type { Plan } from "../model/plan.ts";
 import { tinyShape } from "../model/tiny-shape.ts";
 import { plainSampling } from "../sampling/params.ts";
 import type { RoundOutcome, RoundRequest } from "./live-stream.ts";
 import { RoundLoop } from "./loop.ts";
 
-const sizes = { shape: tinyShape(), slots: 2, pages: 40, rowsMax: 128, drawsMax: 16 };
+const shape = tinyShape();
+const drafter = { weights: { shape: tinyDrafterShape(shape) } };
+const sizes = { shape, slots: 2, pages: 40, rowsMax: 128, drawsMax: 32, drafter };
+
+/** In turns a block, copies that are wrong, and nothing. */
+function mixedDrafting(): Drafting {
+  let turn = 0;
+  return {
+    push: () => {},
+    wish: (most, blocks) => {
+      const kind = turn++ % 3;
+      if (kind === 0 && blocks) return { kind: "block" };
+      if (kind !== 1) return { kind: "none" };
+      const ids = [1, 2].slice(0, most);
+      return { kind: "proposal", proposal: { ids, parents: null, drafter: "copy" } };
+    },
+    choose: ({ rows }, _anchor, _position, most) => {
+      const ids = rows.slice(0, most).map(({ ids: best }) => best[0]!);
+      return { ids, parents: null, drafter: "dflash2" };
+    },
+    landed: () => {},
+    idle: () => {},
+  };
+}
+const options = { chunkRows: 4, drafting: mixedDrafting };
+
+const verbs = ["open", "verify", "keep", "extend", "draft", "read", "save", "release"] as const;
 
 /** Where a device is lost: in the n-th call of a verb, before or after its own work. */
 interface Loss {
-  readonly verb: "open" | "verify" | "read" | "save" | "release";
+  readonly verb: (typeof verbs)[number];
   readonly when: "before" | "after";
   readonly call: number;
 }
@@ -41,6 +69,18 @@ class LosingFake extends FakeBackend {
 
   override verify(plan: Plan): PassHandle {
     return this.#around("verify", () => super.verify(plan));
+  }
+
+  override keep(handle: PassHandle, paths: readonly (readonly number[])[]): void {
+    this.#around("keep", () => super.keep(handle, paths));
+  }
+
+  override extend(plan: Plan): void {
+    this.#around("extend", () => super.extend(plan));
+  }
+
+  override draft(plan: Plan): PassHandle {
+    return this.#around("draft", () => super.draft(plan));
   }
 
   override async read(handle: PassHandle): Promise<PassResult> {
@@ -109,7 +149,7 @@ function start(loop: RoundLoop, changes: Partial<RoundRequest> = {}): Run {
 }
 
 async function solo(changes: Partial<RoundRequest> = {}): Promise<Ended> {
-  await using loop = new RoundLoop(new FakeBackend(sizes), { chunkRows: 4 });
+  await using loop = new RoundLoop(new FakeBackend(sizes), options);
   return await start(loop, changes).ended;
 }
 
@@ -121,10 +161,9 @@ function losing(...losses: readonly Loss[]): { loop: RoundLoop; backends: Losing
     backends.push(backend);
     return backend;
   };
-  return { loop: new RoundLoop(next(), { chunkRows: 4, openAgain: async () => next() }), backends };
+  return { loop: new RoundLoop(next(), { ...options, openAgain: async () => next() }), backends };
 }
 
-const verbs = ["open", "verify", "read", "save", "release"] as const;
 const cases = verbs.flatMap((verb) =>
   (["before", "after"] as const).map((when) => [verb, when] as const),
 );
@@ -134,13 +173,14 @@ test.each(cases)(
   async (verb, when) => {
     const other = { promptIds: [8, 8, 8], maxTokens: 3 };
     const third = { promptIds: [5, 6], fingerprint: false };
-    const alone = [await solo(), await solo(other), await solo(third)];
+    const brief = { promptIds: [2], maxTokens: 1 };
+    const alone = [await solo(), await solo(other), await solo(third), await solo(brief)];
     let calls = 0;
     let failures = 0;
     for (; ; calls++) {
       const { loop, backends } = losing({ verb, when, call: calls + 1 });
-      // Two run at a time, so the third waits at first.
-      const runs = [start(loop), start(loop, other), start(loop, third)];
+      // Two run at a time, so the others wait at first.
+      const runs = [start(loop), start(loop, other), start(loop, third), start(loop, brief)];
       const ended = await Promise.all(runs.map((run) => run.ended));
       if (!backends[0]!.happened) break;
       let failed = 0;
@@ -209,7 +249,7 @@ function gated() {
   const openings: PromiseWithResolvers<Backend>[] = [];
   const first = new FakeBackend(sizes);
   const loop = new RoundLoop(first, {
-    chunkRows: 4,
+    ...options,
     openAgain: () => {
       const opening = Promise.withResolvers<Backend>();
       openings.push(opening);

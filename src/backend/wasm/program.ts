@@ -10,6 +10,7 @@ import { encodeKeep } from "./encode-delta.ts";
 import { encodeMoveFeatures } from "./encode-draft.ts";
 import type { Encoding, Instruction } from "./encoding.ts";
 import {
+  ACTIVATIONS_INT8,
   INSTRUCTION_BYTES,
   PASS_BLOCK_DRAWS,
   PASS_BLOCK_ROWS,
@@ -76,11 +77,15 @@ function keepInstructions(target: Encoding): Instruction[] {
   ];
 }
 
-function draftInstructions(target: Encoding, { weights, vocabulary }: DrafterOptions) {
+function draftInstructions(
+  target: Encoding,
+  { weights, vocabulary, activations }: DrafterOptions,
+): Instruction[] {
   const { shape } = weights;
   const drafter = { ...target, draws: PASS_BLOCK_DRAWS, normEps: shape.normEps };
   const context = { ...drafter, rows: PASS_CONTEXT_ROWS };
-  const block = { ...drafter, rows: PASS_BLOCK_ROWS };
+  const read = activations === "int8" ? ACTIVATIONS_INT8 : target.activations;
+  const block = { ...drafter, rows: PASS_BLOCK_ROWS, activations: read };
   const blocks = blockSteps(shape, vocabulary ?? shape.vocabSize);
   return [
     ...contextSteps(shape).flatMap((step) => encodeStep(context, step)),

@@ -103,8 +103,8 @@ export class WatchedDrafting implements Drafting {
     return this.#drafting.choose(lattice, anchor, position, most);
   }
 
-  landed(proposal: Proposal, accepted: number): void {
-    this.#drafting.landed(proposal, accepted);
+  landed(proposal: Proposal, accepted: number, ms: number | null): void {
+    this.#drafting.landed(proposal, accepted, ms);
     this.#drafted = true;
     const nodes = nodesOf(proposal, this.#drawn);
     // A round goes on behind an accepted draft; where it doesn't, the draft was the reply's end.
@@ -117,8 +117,8 @@ export class WatchedDrafting implements Drafting {
     if (!isPrefix(kept)) this.#coverage.add("moved");
   }
 
-  idle(): void {
-    this.#drafting.idle();
+  idle(ms: number | null): void {
+    this.#drafting.idle(ms);
     if (this.#drafted) this.#coverage.add("undrafted");
     this.#drafted = false;
   }
