@@ -20,4 +20,5 @@ export {
   NonFiniteLogitsError,
   QueueFullError,
 } from "./errors.ts";
+export type { DrafterCounts, SpeculativeCounts } from "./rounds/speculative.ts";
 export { type Reply, type ReplyTimings, Stream } from "./stream.ts";

@@ -24,6 +24,7 @@ import {
   type ModelOptions,
   openModel,
 } from "./open-model.ts";
+import { packageVersion } from "./package-version-node.ts";
 
 export type { AdapterReport, GpuReport } from "./backend/webgpu/inspect.ts";
 export * from "./index.ts";
@@ -143,7 +144,7 @@ export async function inspectCpu(): Promise<CpuReport> {
 }
 
 /**
- * Loads a model: its checkpoint, tokenizer, template and backend.
+ * Loads a model: its checkpoint, tokenizer, template, drafter and backend.
  * @throws CheckpointError, InputError, MemoryError, BackendError
  */
 export async function openEngine(model: string, options: OpenOptions = {}): Promise<Engine> {
@@ -153,7 +154,7 @@ export async function openEngine(model: string, options: OpenOptions = {}): Prom
     folder: await openFolder(path),
     model: basename(path),
     drafter: drafterPlace(path, options.drafter ?? "auto"),
-    costs: costFiles(),
+    costs: costFiles(packageVersion()),
     openBackend: (sizes: BackendOptions) => openBackend(sizes, options),
   };
   return await openModel(parts, options);

@@ -69,10 +69,9 @@ test("auto finds the drafter beside the model, and replies are those without it"
 });
 
 test("a model without a drafter beside it copies", async () => {
-  const { engine, warnings } = await open(
-    modelFolder("nano-dflash2").replace("-dflash2", ""),
-    "none",
-  );
+  const { model, drafter } = copies();
+  rmSync(drafter, { recursive: true });
+  const { engine, warnings } = await open(model, "auto");
   expect(engine.info.backend.drafter).toBeNull();
   expect(warnings).toEqual([]);
 });
@@ -83,6 +82,15 @@ test("the drafter's vocabulary may be narrower", async () => {
   expect(options.drafter?.vocabulary).toBe(500);
   const wider = await open(model, "auto", { draftVocabulary: 1e6 });
   expect(wider.options.drafter?.vocabulary).toBe(8192);
+});
+
+test.each([
+  [{ draftVocabulary: 0 }, /draftVocabulary must be a whole number from 1 to \d+, not 0\./],
+  [{ draftTree: 16 }, /draftTree must be a whole number from 1 to 15, not 16\./],
+  [{ draftTree: Number.NaN }, /draftTree .* not NaN\./],
+  [{ drafterBits: 3 as 4 }, /drafterBits must be 0 or 4 or 8, not 3\./],
+])("%j is refused", async (options, why) => {
+  await expect(open(modelFolder("nano"), "none", options)).rejects.toThrow(why);
 });
 
 const broken: readonly (readonly [string, (drafter: string) => void, RegExp])[] = [

@@ -19,6 +19,7 @@ import {
 import {
   type DrafterPlace,
   type DrafterSettings,
+  drafterBits,
   type OpenDrafter,
   openDrafterFor,
 } from "./open-drafter.ts";
@@ -93,6 +94,7 @@ export interface ModelParts {
 export async function openModel(parts: ModelParts, options: ModelOptions): Promise<Engine> {
   const { folder, model } = parts;
   checkCount("slots", options.slots ?? 1, roundRowsMax);
+  checkDrafts(options);
   await using checkpoint = await openCheckpoint(folder);
   const { config } = checkpoint;
   const contextTokens = contextOf(options.contextTokens, checkpoint);
@@ -127,6 +129,16 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
       },
     },
   });
+}
+
+/** @throws InputError for a setting out of range, as the commands refuse it too */
+function checkDrafts({ draftTree = 0, draftVocabulary, drafterBits: bits }: ModelOptions): void {
+  if (draftTree !== 0) checkCount("draftTree", draftTree, windowRowsMax - 1);
+  if (draftVocabulary !== undefined) {
+    checkCount("draftVocabulary", draftVocabulary, Number.MAX_SAFE_INTEGER);
+  }
+  if (bits === undefined || drafterBits.includes(bits)) return;
+  throw new InputError(`drafterBits must be ${drafterBits.join(" or ")}, not ${bits}.`);
 }
 
 /** The drafter of a model's place, where there is one and drafts are wanted. */

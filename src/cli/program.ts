@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { packageVersion } from "../package-version-node.ts";
 import { benchCommand } from "./bench/command.ts";
 import { convertCommand } from "./convert/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
@@ -56,11 +56,4 @@ function createProgram(io: CliIo): Command {
   ];
   for (const command of commands) program.addCommand(command.copyInheritedSettings(program));
   return program;
-}
-
-/** From src/ and from dist/ alike, package.json is two folders up. */
-function packageVersion(): string {
-  const file = new URL("../../package.json", import.meta.url);
-  const { version }: { version: string } = JSON.parse(readFileSync(file, "utf8"));
-  return version;
 }

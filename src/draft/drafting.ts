@@ -31,7 +31,7 @@ export interface Drafting {
    * @param ms what the round took; null where it wasn't this stream's alone
    */
   landed(proposal: Proposal, accepted: number, ms: number | null): void;
-  /** A round without a proposal has ended. */
+  /** A round for which a wish was asked, and that had no proposal, has ended. */
   idle(ms: number | null): void;
 }
 

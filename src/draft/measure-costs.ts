@@ -19,7 +19,7 @@ const slowWidths: readonly number[] = [1, 4, windowRowsMax];
 export interface CostRuns {
   /** A verify pass with one window of so many rows, up to its read; of 1: a plain decode pass. */
   verify(rows: number): Promise<void>;
-  /** Commits the window that the last `verify` left open, if it did, and waits for that. */
+  /** Commits the window that the last `verify` left open, if it did. It may be done while the next runs. */
   keep(): Promise<void>;
   /** A draft pass; null where there is no block drafter. */
   readonly draft: (() => Promise<void>) | null;

@@ -13,6 +13,8 @@ import type { LiveStream, StreamEnd } from "./live-stream.ts";
 /** One stream's part of a round. */
 interface Window {
   readonly stream: LiveStream;
+  /** Whether its drafting was asked. */
+  readonly asked: boolean;
   readonly proposal: Proposal | null;
 }
 
@@ -73,13 +75,14 @@ async function propose(backend: Backend, streams: readonly LiveStream[]): Promis
     .map(({ stream }) => stream);
   const lattices = await draftBlocks(backend, drafted);
   return wishes.map(({ stream, most, wish }) => {
-    if (wish?.kind === "proposal") return { stream, proposal: wish.proposal };
+    const asked = wish !== null;
+    if (wish?.kind === "proposal") return { stream, asked, proposal: wish.proposal };
     const lattice = lattices.get(stream);
     const position = stream.rows + 1;
     const proposal = lattice
       ? stream.drafting!.choose(lattice, stream.pending, position, most)
       : null;
-    return { stream, proposal };
+    return { stream, asked, proposal };
   });
 }
 
@@ -166,9 +169,15 @@ function accept(
   });
 }
 
-function learn({ stream, proposal }: Window, { path, matched }: Accepted, ms: number | null): void {
+/** A window that failed says nothing of its drafts. */
+function learn(
+  { stream, asked, proposal }: Window,
+  { path, matched }: Accepted,
+  ms: number | null,
+): void {
+  if (path.length === 0) return;
   const drafted = proposal?.ids.length ?? 0;
   stream.speculative.add(path.length, proposal?.drafter ?? null, drafted, matched);
   if (proposal) stream.drafting!.landed(proposal, matched, ms);
-  else stream.drafting?.idle(ms);
+  else if (asked) stream.drafting!.idle(ms);
 }

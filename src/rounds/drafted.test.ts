@@ -250,3 +250,33 @@ test("a reply may end with its prompt while another's window, which keeps logits
   expect(long.speculative.rounds).toBe(3);
   expectSame(short, await plain({ maxTokens: 1 }));
 });
+
+test("each wish is followed by what came of it, and nothing else is told", async () => {
+  const heard: string[] = [];
+  const drafting: Drafting = {
+    push: () => {},
+    wish: (most) => {
+      heard.push(`wish ${most}`);
+      if (most < 3) return { kind: "none" };
+      const ids = [wrong(truth[1]!)];
+      return { kind: "proposal", proposal: { ids, parents: null, drafter: "copy" } };
+    },
+    choose: () => null,
+    landed: (_, accepted) => heard.push(`landed ${accepted}`),
+    idle: () => heard.push("idle"),
+  };
+  const sizes = { shape, slots: 1, pages: 1, rowsMax: 64, drawsMax: windowRowsMax };
+  await using loop = new RoundLoop(new FakeBackend(sizes), {
+    chunkRows: 32,
+    drafting: () => drafting,
+  });
+  const { promise, resolve } = Promise.withResolvers<RoundOutcome>();
+  loop.submit(request({ maxTokens: 5 }), {
+    prefilled: () => {},
+    token: () => false,
+    finished: resolve,
+  });
+  await promise;
+  // The reply's last token needs no draft: its round asks for none.
+  expect(heard).toEqual(["wish 3", "landed 0", "wish 2", "idle", "wish 1", "idle"]);
+});

@@ -119,10 +119,12 @@ export class RoundLoop implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    // Requests that arrive in one turn of the event loop share their first round.
-    await Promise.resolve();
     try {
-      while (this.#streams.length > 0) await this.#round();
+      do {
+        // Requests that arrive together share their first round, and a loss before them is heard of.
+        await Promise.resolve();
+        await this.#round();
+      } while (this.#streams.length > 0);
     } finally {
       this.#running = null;
     }

@@ -19,3 +19,13 @@ test("every sampling field reaches the engine as it came", () => {
   expect(parseChat({ messages: hello, ...sampling }).request).toMatchObject(sampling);
   expect(parseCompletion({ prompt: "a", ...sampling }).request).toMatchObject(sampling);
 });
+
+test.each([
+  [{}, true],
+  [{ draft: null }, true],
+  [{ draft: true }, true],
+  [{ draft: false }, false],
+])("%j asks for drafts: %s", (fields, draft) => {
+  expect(parseChat({ messages: hello, ...fields }).request).toMatchObject({ draft });
+  expect(parseCompletion({ prompt: "a", ...fields }).request).toMatchObject({ draft });
+});

@@ -110,9 +110,7 @@ export class FakeBackend implements Backend {
 
   verify(plan: Plan): PassHandle {
     validatePlan(plan, { ...this.info, vocabSize: this.#options.shape.vocabSize });
-    const handle = (this.#passes + 1) as PassHandle;
-    this.#windows.begin(handle, plan);
-    this.#passes = handle;
+    const handle = this.#begin(plan);
     this.#results.set(handle, this.#run(plan));
     return handle;
   }
@@ -137,6 +135,7 @@ export class FakeBackend implements Backend {
   extend(plan: Plan): void {
     this.#check();
     checkExtend(this.info, plan);
+    this.#begin(plan);
     for (const { stateSlot, start, rows, pages } of plan.segments) {
       for (let row = start; row < start + rows; row++) {
         this.#context[this.#at(pages, row)] = this.#features[this.#feature(stateSlot, row)]!;
@@ -146,8 +145,7 @@ export class FakeBackend implements Backend {
 
   draft(plan: Plan): PassHandle {
     checkDraft(this.info, plan);
-    this.#passes++;
-    const handle = this.#passes as PassHandle;
+    const handle = this.#begin(plan);
     this.#results.set(handle, this.#draftBlocks(plan));
     return handle;
   }
@@ -197,6 +195,13 @@ export class FakeBackend implements Backend {
     this.#results.clear();
   }
 
+  #begin(plan: Plan): PassHandle {
+    const handle = (this.#passes + 1) as PassHandle;
+    this.#windows.begin(handle, plan);
+    this.#passes = handle;
+    return handle;
+  }
+
   #check(): void {
     if (this.#lostError) throw this.#lostError;
   }
@@ -244,7 +249,10 @@ export class FakeBackend implements Backend {
       this.#options.fault?.(this.#passes, plan);
       const truths = plan.segments.flatMap((segment) => this.#draftBlock(plan, segment));
       const logits = (draw: number) => truths[plan.draws[draw]!.row]!;
-      return { draws: draftCandidates(plan, logits), taps: [], selector: null };
+      const { selector } = this.info.drafter!;
+      // Queries of zero: every candidate follows every token alike.
+      const queries = selector && new Float32Array(plan.draws.length * selector.rank);
+      return { draws: draftCandidates(plan, logits), taps: [], selector: queries };
     } catch (error) {
       return error as Error;
     }

@@ -67,7 +67,7 @@ async function drafterBeside(
   io: CliIo,
 ): Promise<OpenDrafter | null> {
   const place = drafterPlace(modelFolder(model), "auto");
-  const warn = (message: string) => io.stderr.write(`${message}\n`);
+  const warn = (message: string) => io.stderr.write(`warning: ${message}\n`);
   return place && (await openDrafterFor(place, target, {}, warn));
 }
 

@@ -1,15 +1,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { Backend, PassHandle } from "../../backend/backend.ts";
 import { type Plan, pathOf, type Segment } from "../../model/plan.ts";
-import {
-  failedOf,
-  fake,
-  fakeSet,
-  hashes,
-  reference,
-  runDrafted,
-  tinySet,
-} from "./drafted.cases.ts";
+import { failedOf, fake, hashes, reference, runDrafted, tinySet } from "./drafted.cases.ts";
 import { gateDrafters } from "./drafted-drafters.ts";
 import { gateSamplings } from "./drafted-samplings.ts";
 import { faulty } from "./faulty.cases.ts";
@@ -197,25 +189,25 @@ const drafted = ["auto", "chain", "copy", "random length", "right", "tree", "wro
 test("one rollback that is skipped fails one cell", async () => {
   let keeps = 0;
   const once: ChangePath = (path, window) => (++keeps === 30 ? oneMore(path, window) : path);
-  const lines = linesOf(await runDrafted(faulty(fake, keeping(once)), fakeSet));
+  const lines = linesOf(await runDrafted(faulty(fake, keeping(once)), tinySet));
   expect(lines).toEqual([expect.stringMatching(any)]);
 });
 
 test("rows of a tree's other path that are kept", async () => {
-  const lines = linesOf(await runDrafted(faulty(fake, keeping(otherPath)), fakeSet));
+  const lines = linesOf(await runDrafted(faulty(fake, keeping(otherPath)), tinySet));
   expect(draftersOf(lines)).toEqual(["random length", "tree"]);
   for (const line of lines) expect(line).toMatch(any);
 });
 
 test("positions of windows that are off by one", async () => {
   planted.positionOff = true;
-  const lines = linesOf(await runDrafted(fake, fakeSet));
+  const lines = linesOf(await runDrafted(fake, tinySet));
   expect(draftersOf(lines)).toEqual(drafted);
   for (const line of lines) expect(line).toMatch(logits);
 });
 
 test("extends that are forgotten", async () => {
-  const lines = linesOf(await runDrafted(faulty(fake, halfExtended), fakeSet));
+  const lines = linesOf(await runDrafted(faulty(fake, halfExtended), tinySet));
   expect(draftersOf(lines)).toEqual(expect.arrayContaining(["auto", "chain", "tree"]));
   // The fake refuses a block behind such a context; where none is asked for, the fingerprint tells.
   for (const line of lines) expect(line).toMatch(/a draft whose context is wrong|context differs/);
@@ -224,7 +216,7 @@ test("extends that are forgotten", async () => {
 
 test("draws that are keyed by the pass", async () => {
   planted.keyedByPass = true;
-  const lines = linesOf(await runDrafted(faulty(hashes, counted), fakeSet));
+  const lines = linesOf(await runDrafted(faulty(hashes, counted), tinySet));
   expect(draftersOf(lines)).toEqual(expect.arrayContaining(["random length", "right"]));
   for (const line of lines) {
     // What is drawn greedily has no key.
@@ -266,7 +258,7 @@ test("features that a window leaves to what was there before", async () => {
 
 test("windows of which nothing is ever accepted", async () => {
   planted.nothingAccepted = true;
-  expect(failedOf(await runDrafted(fake, fakeSet))).toEqual([
+  expect(failedOf(await runDrafted(fake, tinySet))).toEqual([
     expect.stringMatching(/^coverage: .*no windows accepted in part/),
   ]);
 });

@@ -40,12 +40,6 @@ export const tinySet: DraftedSet = {
   tokensMax: 24,
 };
 
-/** For the fake, whose blocks have no queries. */
-export const fakeSet: DraftedSet = {
-  ...tinySet,
-  drafter: { ...tinySet.drafter!, codebooks: null },
-};
-
 export const reference: Opener = (options) => ReferenceBackend.open(options);
 
 const fakeWith =

@@ -4,15 +4,7 @@ import { promptChunkRows } from "../../limits.ts";
 import { drafterPlace, embeddedModel, modelFolder, openBackend } from "../../node.ts";
 import { openDrafterFor } from "../../open-drafter.ts";
 import { openTemplate, openTokenizer } from "../../open-text.ts";
-import {
-  failedOf,
-  fake,
-  fakeSet,
-  hashes,
-  reference,
-  runDrafted,
-  tinySet,
-} from "./drafted.cases.ts";
+import { failedOf, fake, hashes, reference, runDrafted, tinySet } from "./drafted.cases.ts";
 import { type DraftedSet, draftedGate, draftedOn } from "./drafted.ts";
 import { gateDrafters } from "./drafted-drafters.ts";
 import { gridTasks } from "./drafted-grid.ts";
@@ -23,7 +15,7 @@ import type { GateOptions } from "./options.ts";
 
 /** Cells of a set's grid, for each drafter. */
 const tasksOf = ({ prompts, samplings }: DraftedSet) => prompts.length * samplings.length;
-const wholeSet = { ...fakeSet, samplings: gateSamplings, tokensMax: 48 };
+const wholeSet = { ...tinySet, samplings: gateSamplings, tokensMax: 48 };
 
 test("passes on a backend that keeps its word", async () => {
   const report = await runDrafted(fake, wholeSet);
@@ -46,7 +38,7 @@ test("passes on a model of numbers", async () => {
 });
 
 test("without a drafter its cells are not run, and said to be so", async () => {
-  const report = await runDrafted(fake, { ...fakeSet, drafter: null });
+  const report = await runDrafted(fake, { ...tinySet, drafter: null });
   expect(failedOf(report)).toEqual([]);
   expect(report.not_run).toEqual([
     "phrases, greedy: tree beside random, t1 k0: random length: there is no drafter for this model",
