@@ -162,6 +162,8 @@ export async function openEngine(model: string, options: OpenOptions = {}): Prom
 
 /** What a drafter's folder is called, after its model's. */
 const drafterSuffixes = ["-dflash2", "-DFlash2", "-dflash", "-DFlash"];
+/** What a quantised model's folder is called, after the model's own, for which the drafter was made. */
+const bitsSuffix = /(-mlx)?-(\d+bit|bf16|fp16)$/i;
 
 /**
  * Where a model's drafter is; null for none.
@@ -171,7 +173,9 @@ const drafterSuffixes = ["-dflash2", "-DFlash2", "-dflash", "-DFlash"];
 export function drafterPlace(model: string, drafter: string): DrafterPlace | null {
   if (drafter === "none") return null;
   const beside = () =>
-    drafterSuffixes.map((suffix) => model + suffix).find((path) => existsSync(path));
+    [model, model.replace(bitsSuffix, "")]
+      .flatMap((name) => drafterSuffixes.map((suffix) => name + suffix))
+      .find((path) => existsSync(path));
   const path = drafter === "auto" ? beside() : modelFolder(drafter);
   return path === undefined
     ? null

@@ -6,7 +6,7 @@ import type { BackendOptions } from "./backend/backend.ts";
 import { FakeBackend } from "./backend/fake/fake.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
 import type { CostStore } from "./draft/cost-store.ts";
-import { CheckpointError } from "./errors.ts";
+import { CheckpointError, InputError, MemoryError } from "./errors.ts";
 import { drafterPlace, modelFolder, openEngine } from "./node.ts";
 import { type ModelOptions, openModel } from "./open-model.ts";
 
@@ -33,6 +33,7 @@ async function open(
   drafter: string,
   options: ModelOptions = {},
   costs: CostStore | null = null,
+  check: (sizes: BackendOptions) => void = () => {},
 ) {
   const warnings: string[] = [];
   const opened: BackendOptions[] = [];
@@ -42,6 +43,7 @@ async function open(
     drafter: drafterPlace(model, drafter),
     costs,
     openBackend: async (sizes: BackendOptions) => {
+      check(sizes);
       opened.push(sizes);
       return new FakeBackend({ ...sizes, shape: sizes.weights.shape });
     },
@@ -166,4 +168,28 @@ test("costs are measured once, and kept", async () => {
   expect(kept.size).toBe(2);
   await open(model, "auto", { drafts: false }, store);
   expect(kept.size).toBe(2);
+});
+
+test("a drafter that was found and doesn't fit is left out, and one that was asked for is an error", async () => {
+  const { model, drafter } = copies();
+  const full = (options: BackendOptions) => {
+    if (options.drafter) throw new MemoryError(2, 1, "It needs less.");
+  };
+  const { warnings, engine, reply } = await open(model, "auto", {}, null, full);
+  expect(warnings).toEqual([expect.stringMatching(/Nothing is drafted by a model.*MiB are free/)]);
+  expect(engine.info.backend.drafter).toBeNull();
+  expect(reply.finishReason).toBe("length");
+  await expect(open(model, drafter, {}, null, full)).rejects.toThrow(MemoryError);
+});
+
+test("a quantised model finds the drafter of the model itself", () => {
+  const { model } = copies();
+  expect(drafterPlace(`${model}-4bit`, "auto")).not.toBeNull();
+  expect(drafterPlace(`${model}-MLX-8bit`, "auto")).not.toBeNull();
+  expect(drafterPlace(`${model}-4bits`, "auto")).toBeNull();
+});
+
+test("a drafter must be let propose as many tokens as it chooses among", async () => {
+  const { model } = copies();
+  await expect(open(model, "auto", { draftVocabulary: 15 })).rejects.toThrow(InputError);
 });

@@ -3,7 +3,7 @@ import type { DrafterOptions } from "./backend/backend.ts";
 import { openDrafter } from "./checkpoint/drafter.ts";
 import type { Folder } from "./checkpoint/source.ts";
 import { Bf16Codebooks, type Codebooks } from "./draft/lattice.ts";
-import { DeltafoldError } from "./errors.ts";
+import { CheckpointError, InputError } from "./errors.ts";
 import type { ModelShape } from "./model/shape.ts";
 import { drafterFromCheckpoint } from "./weights/drafter-from-checkpoint.ts";
 
@@ -46,11 +46,15 @@ export async function openDrafterFor(
   try {
     return await openFor(await place.openFolder(), target, settings);
   } catch (error) {
-    if (place.asked || !(error instanceof DeltafoldError)) throw error;
-    onWarning(`Nothing is drafted by a model: ${error.message}`);
+    if (place.asked || !(error instanceof CheckpointError)) throw error;
+    onWarning(withoutDrafter(error));
     return null;
   }
 }
+
+/** What to say where a model is served without the drafter that was found for it. */
+export const withoutDrafter = (error: Error): string =>
+  `Nothing is drafted by a model: ${error.message}`;
 
 async function openFor(
   folder: Folder,
@@ -61,6 +65,12 @@ async function openFor(
   try {
     const { weights, codebooks } = await drafterFromCheckpoint(checkpoint, target, bits);
     const vocabulary = Math.min(draftVocabulary ?? target.vocabSize, target.vocabSize);
+    const { candidates } = weights.shape;
+    if (vocabulary < candidates) {
+      throw new InputError(
+        `The drafter chooses among ${candidates} tokens, so it must be let propose as many, not ${vocabulary}.`,
+      );
+    }
     return {
       options: { weights, vocabulary, activations: "int8" },
       codebooks:

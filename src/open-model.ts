@@ -8,7 +8,7 @@ import { costTable } from "./draft/cost-table.ts";
 import type { DraftingSource } from "./draft/drafting.ts";
 import { streamDrafting } from "./draft/stream-drafting.ts";
 import { Engine } from "./engine.ts";
-import { CheckpointError, InputError } from "./errors.ts";
+import { CheckpointError, InputError, MemoryError } from "./errors.ts";
 import {
   contextTokensDefault,
   pageRows,
@@ -22,6 +22,7 @@ import {
   drafterBits,
   type OpenDrafter,
   openDrafterFor,
+  withoutDrafter,
 } from "./open-drafter.ts";
 import { openTemplate, openTokenizer } from "./open-text.ts";
 import { windowCosts } from "./rounds/window-costs.ts";
@@ -101,11 +102,10 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
   const tokenizer = await openTokenizer(folder, config.shape.vocabSize);
   const template = await openTemplate(folder);
   const weights = await weightsFromCheckpoint(checkpoint);
-  await using drafter = await drafterOf(parts, weights, options);
-  const drafterOptions = drafter?.options ?? null;
-  const backend = await parts.openBackend(sizes(weights, drafterOptions, contextTokens, options));
+  await using found = await drafterOf(parts, weights, options);
+  const { backend, drafter } = await openFitting(parts, weights, found, contextTokens, options);
   const drafting = await draftingOf(parts, backend, weights, drafter, options);
-  const prints = [weights.fingerprint, drafterOptions?.weights.fingerprint];
+  const prints = [weights.fingerprint, drafter?.options.weights.fingerprint];
   const { generation } = config;
   return new Engine({
     backend,
@@ -151,6 +151,25 @@ async function drafterOf(
   return await openDrafterFor(drafter, shape, options, options.onWarning ?? (() => {}));
 }
 
+/** A backend with the drafter, or without one that nobody asked for and that doesn't fit beside the model. */
+async function openFitting(
+  parts: ModelParts,
+  weights: Weights,
+  drafter: OpenDrafter | null,
+  contextTokens: number,
+  options: ModelOptions,
+): Promise<{ backend: Backend; drafter: OpenDrafter | null }> {
+  const open = (drafting: DrafterOptions | null) =>
+    parts.openBackend(sizes(weights, drafting, contextTokens, options));
+  try {
+    return { backend: await open(drafter?.options ?? null), drafter };
+  } catch (error) {
+    if (!drafter || parts.drafter?.asked || !(error instanceof MemoryError)) throw error;
+    options.onWarning?.(withoutDrafter(error));
+    return { backend: await open(null), drafter: null };
+  }
+}
+
 /** What proposes for streams; null where drafts are not wanted. Measures the costs of rounds. */
 async function draftingOf(
   { costs: store }: ModelParts,
@@ -193,16 +212,16 @@ async function openAgain(
 ): Promise<Backend> {
   await using checkpoint = await openCheckpoint(parts.folder);
   const weights = await weightsFromCheckpoint(checkpoint);
-  await using drafter = await drafterOf(parts, weights, options);
-  const drafterOptions = drafter?.options ?? null;
-  const found = [weights.fingerprint, drafterOptions?.weights.fingerprint];
+  // One that didn't fit then is left out again.
+  await using drafter = prints[1] === undefined ? null : await drafterOf(parts, weights, options);
+  const found = [weights.fingerprint, drafter?.options.weights.fingerprint];
   if (found.some((print, index) => print !== prints[index])) {
     const which = found[0] === prints[0] ? "has another drafter" : "is another model";
     throw new CheckpointError(parts.folder.name, `${which} than the one that was loaded`);
   }
   // Whoever watched the first loading has long gone on.
   const { onProgress: _, ...quiet } = options;
-  return await parts.openBackend(sizes(weights, drafterOptions, contextTokens, quiet));
+  return await parts.openBackend(sizes(weights, drafter?.options ?? null, contextTokens, quiet));
 }
 
 /** @throws InputError unless `value` is a whole number from 1 to `max` */

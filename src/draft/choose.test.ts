@@ -39,7 +39,7 @@ function reply(
     ms += costs.verifyMs(choice.rows);
     if (choice.source === "model") ms += costs.draftMs!;
     if (drafts > 0) ms += costs.keepMs;
-    chooser.observe(drafts, right);
+    chooser.observe(drafts, right, right < drafts, null);
     choices.push(choice);
     token += right + 1;
   }
@@ -117,7 +117,7 @@ test("a new stream begins with what others found", () => {
   const teacher = new DraftChooser(history);
   for (let round = 0; round < 40; round++) {
     teacher.choose({ copied: 0, modelled: 7, room: 16 }, null);
-    teacher.observe(7, 7);
+    teacher.observe(7, 7, false, null);
   }
   expect(history.model.expectedTokens(7)).toBeGreaterThan(6.5);
   expect(history.copy.expectedTokens(7)).toBe(new DraftHistory().copy.expectedTokens(7));
@@ -125,11 +125,11 @@ test("a new stream begins with what others found", () => {
   expect(first(history)).toEqual({ source: "model", rows: 8 });
   // A miss doesn't make it pause, as it would without the others.
   student.choose({ copied: 0, modelled: 7, room: 16 }, costs);
-  student.observe(7, 0);
+  student.observe(7, 0, true, null);
   expect(student.choose({ copied: 0, modelled: 7, room: 16 }, costs).source).toBe("model");
   const alone = new DraftChooser();
   alone.choose({ copied: 0, modelled: 7, room: 16 }, costs);
-  alone.observe(7, 0);
+  alone.observe(7, 0, true, null);
   expect(alone.choose({ copied: 0, modelled: 7, room: 16 }, costs).source).toBe("none");
 });
 
@@ -208,12 +208,12 @@ describe("the choice", () => {
         source: "model",
         rows: 8,
       });
-      chooser.observe(7, 0);
+      chooser.observe(7, 0, true, null);
       expect(chooser.choose({ copied: 9, modelled: 7, room: 16 }, null)).toEqual({
         source: "copy",
         rows: 10,
       });
-      chooser.observe(9, 0);
+      chooser.observe(9, 0, true, null);
     }
   });
 
@@ -257,7 +257,7 @@ describe("a block whose chances are known", () => {
       chooser.worth(chances);
       chooser.choose(offer, costs);
       chooser.worth(chances);
-      chooser.observe(7, 0);
+      chooser.observe(7, 0, true, null);
     }
     chooser.choose(offer, costs);
     expect(chooser.worth(chances)).toBeLessThan(before);
@@ -272,7 +272,33 @@ test("rounds that take longer than was measured are chosen less", () => {
   for (let round = 0; round < 60; round++) {
     const chooser = new DraftChooser(history);
     const { rows } = chooser.choose(offer, straight(0.02, 0.3));
-    chooser.observe(rows - 1, 0, 10);
+    chooser.observe(rows - 1, 0, true, 10);
   }
-  expect(history.pace.scale).toBeGreaterThan(2.5);
+  expect(history.pace.scale).toBeGreaterThan(1.8);
+});
+
+test("blocks of which nothing is worth its rows are asked for less and less", () => {
+  const chooser = new DraftChooser();
+  let asked = 0;
+  for (let round = 0; round < 200; round++) {
+    const { source } = chooser.choose({ copied: 0, modelled: 7, room: 16 }, straight(0.1, 0.2));
+    if (source === "model") {
+      asked++;
+      expect(chooser.worth([0.01, 0, 0, 0, 0, 0, 0])).toBe(0);
+    }
+    chooser.observe(0, 0, false, null);
+  }
+  expect(asked).toBeLessThan(20);
+});
+
+test("a reply's end is no miss", () => {
+  const history = new DraftHistory();
+  const before = history.model.chance(3);
+  for (let round = 0; round < 30; round++) {
+    const chooser = new DraftChooser(history);
+    chooser.choose({ copied: 0, modelled: 7, room: 16 }, null);
+    chooser.observe(7, 2, false, null);
+  }
+  expect(history.model.chance(1)).toBeGreaterThan(0.95);
+  expect(history.model.chance(3)).toBe(before);
 });

@@ -62,7 +62,7 @@ export class DraftChooser {
 
   /**
    * To be asked once a round, and each answer followed by `observe`.
-   * @param costs of this round, which company may change; null, not known: every draft is tried
+   * @param costs of a window alone; null, not known: every draft is tried
    */
   choose(offer: DraftOffer, costs: CostTable | null): DraftChoice {
     const { room } = offer;
@@ -106,19 +106,24 @@ export class DraftChooser {
 
   /**
    * What came of the last choice.
-   * @param proposed drafts that were verified: fewer than chosen where the drafter had fewer
+   * @param proposed drafts that were verified: fewer than chosen where the drafter had fewer, or none of
+   *   a block was worth it
    * @param accepted how many of them were right; of a tree, the depth of the right path
+   * @param missed whether a draft was wrong: where a reply ends, the drafts behind are not judged
    * @param ms what the round took; null where it wasn't alone
    */
-  observe(proposed: number, accepted: number, ms: number | null = null): void {
+  observe(proposed: number, accepted: number, missed: boolean, ms: number | null): void {
     const { source } = this.#choice;
     if (source !== "none") {
       const trial = source === "copy" ? this.#copy : this.#model;
+      const judged = missed ? proposed : accepted;
       for (const acceptance of [trial.acceptance, this.#history[source]]) {
-        acceptance.observe(proposed, accepted);
+        acceptance.observe(judged, accepted);
       }
+      // A block of which nothing was worth its rows was asked for in vain.
+      if (proposed === 0) trial.acceptance.observe(1, 0);
     }
-    if (this.#foreseen !== null) this.#trust.observe(this.#foreseen, accepted);
+    if (this.#foreseen !== null && missed) this.#trust.observe(this.#foreseen, accepted);
     if (this.#costs && ms !== null) this.#time(this.#costs, proposed, ms);
     if (this.#passes !== null) this.#budget.settle(this.#passes, accepted + 1);
   }
@@ -138,7 +143,10 @@ export class DraftChooser {
   #passesOf(askMs: number, costs: CostTable): (drafts: number) => number {
     const { scale } = this.#history.pace;
     const plainMs = costs.verifyMs(1);
-    return (drafts) => (scale * (askMs + costs.verifyMs(drafts + 1) + costs.keepMs)) / plainMs;
+    return (drafts) => {
+      const keepMs = drafts > 0 ? costs.keepMs : 0;
+      return (scale * (askMs + costs.verifyMs(drafts + 1) + keepMs)) / plainMs;
+    };
   }
 
   #take(source: "copy" | "model", { drafts, passes }: Option): DraftChoice {

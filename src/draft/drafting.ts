@@ -28,9 +28,10 @@ export interface Drafting {
   /**
    * How a proposal fared.
    * @param accepted how many of its tokens the reply has
+   * @param missed whether one of them was wrong; else the reply ended, or all were right
    * @param ms what the round took; null where it wasn't this stream's alone
    */
-  landed(proposal: Proposal, accepted: number, ms: number | null): void;
+  landed(proposal: Proposal, accepted: number, missed: boolean, ms: number | null): void;
   /** A round for which a wish was asked, and that had no proposal, has ended. */
   idle(ms: number | null): void;
 }

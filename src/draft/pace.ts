@@ -1,12 +1,14 @@
 /** What one more round counts, once there were many. */
 const weightLeast = 0.05;
+/** How many rounds the measured times count as. */
+const priorRounds = 6;
 /** A round that was held up by something else says little. */
-const ratioMost = 3;
+const ratioMost = 2;
 
 /** A running mean of ratios, the latest counting most; 1 before any. */
 class Mean {
   value = 1;
-  #count = 1;
+  #count = priorRounds;
 
   add(ratio: number): void {
     const seen = Math.min(ratioMost, Math.max(1 / ratioMost, ratio));

@@ -75,13 +75,13 @@ class StreamDrafting implements Drafting {
     return drafts.ids.length > 0 ? { ...drafts, drafter: shape.kind } : null;
   }
 
-  landed(proposal: Proposal, accepted: number, ms: number | null): void {
-    this.#chooser.observe(proposal.ids.length, accepted, ms);
+  landed(proposal: Proposal, accepted: number, missed: boolean, ms: number | null): void {
+    this.#chooser.observe(proposal.ids.length, accepted, missed, ms);
     if (proposal.drafter === "copy") this.#lookup.landed(proposal.ids.length, accepted);
   }
 
   idle(ms: number | null): void {
-    this.#chooser.observe(0, 0, ms);
+    this.#chooser.observe(0, 0, false, ms);
   }
 
   /** How many drafts a block gives: of a tree, its nodes. */

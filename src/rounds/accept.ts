@@ -10,6 +10,8 @@ export interface Accepted {
   readonly path: readonly number[];
   /** Proposed tokens that were drawn. */
   readonly matched: number;
+  /** Whether a proposed token was found wrong. */
+  readonly missed: boolean;
   readonly end: StreamEnd | null;
 }
 
@@ -55,10 +57,17 @@ export function acceptWindow(
     const child = proposal && childOf(proposal, row, stream.pending);
     const failed = end?.reason === "error";
     if (child !== null && !failed) matched++;
-    if (child === null || end || stream.cancelled) return { path, matched, end };
+    if (child === null || end || stream.cancelled) {
+      const missed = child === null && !failed && proposal !== null && hasChild(proposal, row);
+      return { path, matched, missed, end };
+    }
     path.push(child);
   }
 }
+
+/** Whether anything was proposed to follow a row. */
+const hasChild = ({ ids, parents }: Proposal, row: number): boolean =>
+  parents ? parents.includes(row - 1) : row < ids.length;
 
 /** The row that holds `id` behind this row; rows are nodes shifted by the pending token's. */
 function childOf({ ids, parents }: Proposal, row: number, id: TokenId): number | null {

@@ -40,9 +40,13 @@ export async function decodeRound(
   const { draws } = await backend.read(handle);
   const accepted = accept(windows, draws, toError);
   const ms = elapsed();
-  windows.forEach((window, index) => {
-    learn(window, accepted[index]!, ms);
-  });
+  for (const [index, window] of windows.entries()) {
+    try {
+      learn(window, accepted[index]!, ms);
+    } catch (cause) {
+      accepted[index] = { ...accepted[index]!, end: { reason: "error", error: toError(cause) } };
+    }
+  }
   const tried = accepted.filter((_, index) => windows[index]!.proposal !== null);
   if (tried.length > 0) {
     backend.keep(
@@ -68,10 +72,10 @@ async function propose(backend: Backend, streams: readonly LiveStream[]): Promis
     const most = Math.min(share - 1, stream.tokensLeft - 1, places - stream.rows - 1);
     const blocks = stream.rows + blockRows <= places;
     const wish = most > 0 && stream.drafting ? stream.drafting.wish(most, blocks) : null;
-    return { stream, most, wish };
+    return { stream, most, blocks, wish };
   });
   const drafted = wishes
-    .filter(({ wish, stream }) => wish?.kind === "block" && stream.rows + blockRows <= places)
+    .filter(({ wish, blocks }) => wish?.kind === "block" && blocks)
     .map(({ stream }) => stream);
   const lattices = await draftBlocks(backend, drafted);
   return wishes.map(({ stream, most, wish }) => {
@@ -97,10 +101,15 @@ async function draftBlocks(
   if (!drafter || streams.length === 0) return new Map();
   extendContext(backend, streams);
   const fit = Math.floor(Math.min(rowsMax / drafter.blockRows, drawsMax / (drafter.blockRows - 1)));
-  const chosen = streams.slice(0, fit);
-  for (const stream of chosen) grow(stream, drafter.blockRows);
-  const handle = backend.draft(planPass(chosen.map((stream) => blockSegment(stream, drafter))));
-  return latticesOf(chosen, await backend.read(handle), drafter.blockRows - 1);
+  for (const stream of streams) grow(stream, drafter.blockRows);
+  const passes: Promise<ReadonlyMap<LiveStream, Lattice>>[] = [];
+  for (let first = 0; first < streams.length; first += fit) {
+    const some = streams.slice(first, first + fit);
+    const handle = backend.draft(planPass(some.map((stream) => blockSegment(stream, drafter))));
+    const result = backend.read(handle);
+    passes.push(result.then((found) => latticesOf(some, found, drafter.blockRows - 1)));
+  }
+  return new Map((await Promise.all(passes)).flatMap((lattices) => [...lattices]));
 }
 
 /** A block with a row that isn't finite is no proposal: the target alone goes on. */
@@ -164,7 +173,7 @@ function accept(
       return acceptWindow(window.stream, window.proposal, draws, first);
     } catch (cause) {
       const end = { reason: "error", error: toError(cause) } as const;
-      return { path: firstRows(0), matched: 0, end };
+      return { path: firstRows(0), matched: 0, missed: false, end };
     }
   });
 }
@@ -172,12 +181,12 @@ function accept(
 /** A window that failed says nothing of its drafts. */
 function learn(
   { stream, asked, proposal }: Window,
-  { path, matched }: Accepted,
+  { path, matched, missed }: Accepted,
   ms: number | null,
 ): void {
   if (path.length === 0) return;
   const drafted = proposal?.ids.length ?? 0;
   stream.speculative.add(path.length, proposal?.drafter ?? null, drafted, matched);
-  if (proposal) stream.drafting!.landed(proposal, matched, ms);
+  if (proposal) stream.drafting!.landed(proposal, matched, missed, ms);
   else if (asked) stream.drafting!.idle(ms);
 }

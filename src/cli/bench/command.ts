@@ -64,6 +64,8 @@ export function benchCommand(io: CliIo): Command {
       return;
     }
     if (name === "drafted") {
+      const odd = !flags.drafts ? "--no-drafts" : flags.busy ? "--busy" : flags.shape && "--shape";
+      if (odd) throw new InputError(`bench drafted measures replies with drafts: no ${odd}.`);
       const print = (line: string) => (flags.json ? io.stderr : io.stdout).write(line);
       const drafted = await benchDrafted(model, openOptions(flags), flags.repeats, (result) =>
         print(draftedLine(result)),
