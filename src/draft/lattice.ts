@@ -1,7 +1,7 @@
 import type { Candidates } from "../backend/candidates.ts";
 import { invariant } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
-import { floatBytes, widen } from "../weights/floats.ts";
+import { floatBytes } from "../weights/floats.ts";
 
 /** What a block drafter found for the positions after the anchor, in one pass. */
 export interface Lattice {
@@ -23,17 +23,17 @@ export interface Codebooks {
 /** Codebooks that stay in bf16: a draft reads a few hundred of their rows, widened when asked for. */
 export class Bf16Codebooks implements Codebooks {
   readonly rank: number;
-  readonly #predecessors: Uint8Array;
-  readonly #successors: Uint8Array;
+  readonly #predecessors: Uint16Array;
+  readonly #successors: Uint16Array;
 
-  /** @param predecessors, successors [vocabSize, rank], little-endian; kept, not copied */
+  /** @param predecessors, successors [vocabSize, rank], little-endian; kept, and copied only where they begin at an odd address */
   constructor(rank: number, predecessors: Uint8Array, successors: Uint8Array) {
     const bytes = predecessors.byteLength;
     const whole = rank > 0 && bytes > 0 && bytes % (rank * floatBytes.bf16) === 0;
     invariant(whole && bytes === successors.byteLength, `codebooks of rank ${rank}`);
     this.rank = rank;
-    this.#predecessors = predecessors;
-    this.#successors = successors;
+    this.#predecessors = halvesOf(predecessors);
+    this.#successors = halvesOf(successors);
   }
 
   predecessor(id: TokenId): Float32Array {
@@ -44,11 +44,21 @@ export class Bf16Codebooks implements Codebooks {
     return this.#row(this.#successors, id);
   }
 
-  #row(table: Uint8Array, id: TokenId): Float32Array {
-    const bytes = this.rank * floatBytes.bf16;
-    invariant(id >= 0 && (id + 1) * bytes <= table.byteLength, `token ${id} in the codebooks`);
-    return widen(table.subarray(id * bytes, (id + 1) * bytes), "bf16");
+  #row(table: Uint16Array, id: TokenId): Float32Array {
+    const { rank } = this;
+    const first = id * rank;
+    invariant(id >= 0 && first + rank <= table.length, `token ${id} in the codebooks`);
+    const values = new Float32Array(rank);
+    const bits = new Uint32Array(values.buffer);
+    for (let rho = 0; rho < rank; rho++) bits[rho] = table[first + rho]! << 16;
+    return values;
   }
+}
+
+/** The same bytes as numbers of 16 bits. */
+function halvesOf(bytes: Uint8Array): Uint16Array {
+  const own = bytes.byteOffset % floatBytes.bf16 === 0 ? bytes : bytes.slice();
+  return new Uint16Array(own.buffer, own.byteOffset, own.byteLength / floatBytes.bf16);
 }
 
 /**
@@ -62,13 +72,14 @@ export function edgeScores(
   previous: TokenId,
   ids: Int32Array,
 ): Float64Array {
-  const expected = new Float64Array(codebooks.predecessor(previous)).map(
-    (value, rho) => value * query[rho]!,
-  );
-  return Float64Array.from(ids, (id) => {
-    const successor = codebooks.successor(id);
+  const expected = new Float64Array(codebooks.predecessor(previous));
+  for (let rho = 0; rho < expected.length; rho++) expected[rho]! *= query[rho]!;
+  const scores = new Float64Array(ids.length);
+  for (let at = 0; at < ids.length; at++) {
+    const successor = codebooks.successor(ids[at]!);
     let sum = 0;
     for (let rho = 0; rho < expected.length; rho++) sum += expected[rho]! * successor[rho]!;
-    return sum;
-  });
+    scores[at] = sum;
+  }
+  return scores;
 }

@@ -1,7 +1,7 @@
 import { draftPrefix } from "../../model/drafter-steps.ts";
 import type { RowBuffer } from "../../model/forward.ts";
 import { type Encoding, floatWord, type Instruction, rowOf } from "./encoding.ts";
-import { OP_ATTEND, OP_MOVE_KV, OP_ROPE, PASS_MOVES } from "./layout.ts";
+import { OP_ATTEND, OP_MOVE_KV, OP_ROPE, PASS_KEEP, PASS_MOVES } from "./layout.ts";
 import type { KvPlaces } from "./places.ts";
 
 /** Attention of one layer: its keys and values, and the rules by which rows see them. */
@@ -34,7 +34,7 @@ export function encodeTargetAttend(encoding: Encoding, layer: number): Instructi
 /** Moves kept rows to their places in one layer. */
 export function encodeMoveKv(encoding: Encoding, layer: number): Instruction {
   const attention = targetLayer(encoding, layer);
-  return [OP_MOVE_KV, PASS_MOVES, ...kvOf(attention), record(encoding, attention)];
+  return [OP_MOVE_KV, PASS_KEEP + PASS_MOVES, ...kvOf(attention), record(encoding, attention)];
 }
 
 /** contextKeys, contextValues → every layer's KV pages. */

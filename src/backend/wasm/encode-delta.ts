@@ -1,7 +1,15 @@
 import { derivedSizes } from "../../model/shape.ts";
 import { transposed } from "../arrays.ts";
 import { type Encoding, floatWord, type Instruction, rowOf } from "./encoding.ts";
-import { OP_CONV, OP_GATED_NORM, OP_KEEP, OP_SCAN, PASS_KEEPS, WINDOW_ROWS } from "./layout.ts";
+import {
+  OP_CONV,
+  OP_GATED_NORM,
+  OP_KEEP,
+  OP_SCAN,
+  PASS_KEEP,
+  PASS_ROWS,
+  WINDOW_ROWS,
+} from "./layout.ts";
 
 /** qkv, b, a → conv, gates. */
 export function encodeConv(encoding: Encoding, module: string, layer: number): Instruction {
@@ -55,7 +63,7 @@ export function encodeScan(encoding: Encoding, layer: number): Instruction {
 export function encodeKeep(encoding: Encoding, layer: number): Instruction {
   return [
     OP_KEEP,
-    PASS_KEEPS,
+    PASS_KEEP + PASS_ROWS,
     encoding.places.states[layer]!,
     4 * derivedSizes(encoding.shape).stateFloats,
     ...headsOf(encoding),

@@ -1,7 +1,14 @@
 import { drafterSizes } from "../../model/drafter-shape.ts";
 import type { DraftStep } from "../../model/forward.ts";
 import { type Encoding, type Instruction, rowOf, widthOf } from "./encoding.ts";
-import { OP_DYNAMIC_CONV, OP_FEATURE, OP_GATHER, OP_MOVE_FEATURES, PASS_MOVES } from "./layout.ts";
+import {
+  OP_DYNAMIC_CONV,
+  OP_FEATURE,
+  OP_GATHER,
+  OP_MOVE_FEATURES,
+  PASS_KEEP,
+  PASS_MOVES,
+} from "./layout.ts";
 
 /** hidden → one of the features of each row's place. */
 export function encodeFeature(encoding: Encoding, index: number): Instruction {
@@ -19,7 +26,7 @@ export function encodeGather(encoding: Encoding): Instruction {
 /** Moves the features of kept rows to their places. */
 export const encodeMoveFeatures = (encoding: Encoding): Instruction => [
   OP_MOVE_FEATURES,
-  PASS_MOVES,
+  PASS_KEEP + PASS_MOVES,
   ring(encoding),
 ];
 

@@ -31,8 +31,20 @@ export const STEP_BYTES = 128;
 /** Counters start at pass · 2^UNIT_BITS, so that a thread that missed the end of a pass claims nothing. */
 export const UNIT_BITS = 20;
 
-// Pass block, byte offsets from its base (the host writes it before each pass).
-/** Rows of the target's pass, and those of them that draw. Counts of other kinds of pass are zero. */
+// Pass blocks, one of each kind side by side, so that a pass can hold several kinds, which run in this order.
+// The host writes them before each pass. Byte offsets from the first:
+/** Windows to commit; they count as rows, and the segments are their kept rows. */
+export const PASS_KEEP = 0;
+/** Rows that extend a drafter's context. */
+export const PASS_CONTEXT = 64;
+/** Rows of blocks to draft. */
+export const PASS_BLOCK = 128;
+/** The target's rows. */
+export const PASS_TARGET = 192;
+export const PASS_KINDS_BYTES = 256;
+
+// Within a block, byte offsets from its start.
+/** Rows, and those of them that draw; zero where the pass has none of the kind. */
 export const PASS_ROWS = 0;
 export const PASS_DRAWS = 4;
 export const PASS_SEGMENTS = 8;
@@ -46,15 +58,8 @@ export const PASS_DRAW_ROWS = 24;
 export const PASS_SEGMENT_TABLE = 28;
 /** Pointer to f32 [rows, dims that rotate]: cosines then sines of each row's angles. */
 export const PASS_ROPE = 32;
-/** Windows to commit: nonzero in a pass that does nothing else, whose segments are their kept rows. */
-export const PASS_KEEPS = 36;
-/** The same windows, where any of them keeps rows that have to move to their places. */
-export const PASS_MOVES = 40;
-/** Rows that extend a drafter's context. */
-export const PASS_CONTEXT_ROWS = 44;
-/** Rows of blocks to draft, and those of them that draw. */
-export const PASS_BLOCK_ROWS = 48;
-export const PASS_BLOCK_DRAWS = 52;
+/** Windows to commit, where any of them keeps rows that have to move to their places. */
+export const PASS_MOVES = 36;
 export const PASS_BYTES = 64;
 
 // Segment record.

@@ -3,14 +3,14 @@ import { type Rotation, writeRope } from "../../model/rope.ts";
 import { isPrefix, type KeptWindow } from "../windows.ts";
 import type { Arena } from "./arena.ts";
 import {
-  PASS_BLOCK_DRAWS,
-  PASS_BLOCK_ROWS,
+  PASS_BLOCK,
   PASS_BYTES,
-  PASS_CONTEXT_ROWS,
+  PASS_CONTEXT,
   PASS_DRAW_ROWS,
   PASS_DRAWS,
   PASS_IDS,
-  PASS_KEEPS,
+  PASS_KEEP,
+  PASS_KINDS_BYTES,
   PASS_MOVES,
   PASS_POSITIONS,
   PASS_ROPE,
@@ -18,6 +18,7 @@ import {
   PASS_ROWS,
   PASS_SEGMENT_TABLE,
   PASS_SEGMENTS,
+  PASS_TARGET,
   SEGMENT_BYTES,
   SEGMENT_FIRST_ROW,
   SEGMENT_NEXT_SLOT,
@@ -29,25 +30,21 @@ import {
   SEGMENT_WINDOW,
   WINDOW_ROWS,
 } from "./layout.ts";
-import type { PassPlaces } from "./places.ts";
+import type { PassKind, PassPlaces } from "./places.ts";
 
-/** The target's rows, rows of a drafter's context, or blocks to draft. */
-export type PlanKind = "target" | "context" | "block";
-
-/** Where the instructions for each kind of plan have their counts. */
-const countsOf: Readonly<
-  Record<PlanKind, { readonly rows: number; readonly draws: number | null }>
-> = {
-  target: { rows: PASS_ROWS, draws: PASS_DRAWS },
-  context: { rows: PASS_CONTEXT_ROWS, draws: null },
-  block: { rows: PASS_BLOCK_ROWS, draws: PASS_BLOCK_DRAWS },
+/** Where the block of each kind lies behind the first. */
+const blockOf: Readonly<Record<PassKind, number>> = {
+  keep: PASS_KEEP,
+  context: PASS_CONTEXT,
+  block: PASS_BLOCK,
+  target: PASS_TARGET,
 };
 
 /** Writes passes where the kernels read them. */
 export class PassWriter {
   readonly #arena: Arena;
   readonly #places: PassPlaces;
-  /** Where the next page table lies, and the next paths. */
+  /** Where the next page table of the block that is being written lies, and the next paths. */
   #pageTable = 0;
   #paths = 0;
 
@@ -56,14 +53,18 @@ export class PassWriter {
     this.#places = places;
   }
 
-  /** Writes a validated plan. */
-  plan(plan: Plan, kind: PlanKind, rotation: Rotation): void {
-    const places = this.#places;
+  /** Begins a pass that has nothing yet. */
+  begin(): void {
+    this.#arena.u32(this.#places.blocks, PASS_KINDS_BYTES / 4).fill(0);
+  }
+
+  /** Adds a validated plan. */
+  plan(plan: Plan, kind: Exclude<PassKind, "keep">, rotation: Rotation): void {
+    const places = this.#places.arrays[kind];
     const count = plan.ids.length;
-    const { rows, draws } = countsOf[kind];
-    const block = this.#begin(plan.segments.length);
-    block[rows / 4] = count;
-    if (draws !== null) block[draws / 4] = plan.draws.length;
+    const block = this.#block(kind, plan.segments.length);
+    block[PASS_ROWS / 4] = count;
+    block[PASS_DRAWS / 4] = plan.draws.length;
     this.#arena.i32(places.ids, count).set(plan.ids);
     const drawRows = this.#arena.i32(places.drawRows, plan.draws.length);
     drawRows.set(plan.draws.map((draw) => draw.row));
@@ -71,7 +72,7 @@ export class PassWriter {
     const rowSegments = this.#arena.i32(places.rowSegments, count);
     plan.segments.forEach((segment, index) => {
       const { firstRow } = segment;
-      this.#segment(index, segment, this.#treePaths(segment));
+      this.#segment(places.segments, index, segment, this.#treePaths(segment));
       rowSegments.fill(index, firstRow, firstRow + segment.rows);
       depthsOf(segment).forEach((depth, local) => {
         positions[firstRow + local] = segment.start + depth;
@@ -81,22 +82,23 @@ export class PassWriter {
     writeRope(table, positions, rotation);
   }
 
-  /** Writes a pass without rows that commits windows. */
+  /** Adds windows to commit. */
   keep(windows: readonly KeptWindow[]): void {
-    const block = this.#begin(windows.length);
-    block[PASS_KEEPS / 4] = windows.length;
+    const block = this.#block("keep", windows.length);
+    block[PASS_ROWS / 4] = windows.length;
     const moving = windows.some(({ path }) => !isPrefix(path));
     block[PASS_MOVES / 4] = moving ? windows.length : 0;
     windows.forEach(({ segment, path }, index) => {
       const paths = isPrefix(path) ? 0 : this.#path(path);
-      this.#segment(index, { ...segment, firstRow: 0, rows: path.length }, paths);
+      const kept = { ...segment, firstRow: 0, rows: path.length };
+      this.#segment(this.#places.arrays.keep.segments, index, kept, paths);
     });
   }
 
-  /** Every count but the segments' is zero. */
-  #begin(segments: number): Uint32Array {
-    const places = this.#places;
-    const block = this.#arena.u32(places.block, PASS_BYTES / 4).fill(0);
+  /** A kind's block with its segments and pointers; its other counts are zero. */
+  #block(kind: PassKind, segments: number): Uint32Array {
+    const places = this.#places.arrays[kind];
+    const block = this.#arena.u32(this.#places.blocks + blockOf[kind], PASS_BYTES / 4);
     block[PASS_SEGMENTS / 4] = segments;
     block[PASS_IDS / 4] = places.ids;
     block[PASS_POSITIONS / 4] = places.positions;
@@ -109,11 +111,8 @@ export class PassWriter {
     return block;
   }
 
-  #segment(index: number, segment: Segment, paths: number): void {
-    const record = this.#arena.u32(
-      this.#places.segments + index * SEGMENT_BYTES,
-      SEGMENT_BYTES / 4,
-    );
+  #segment(table: number, index: number, segment: Segment, paths: number): void {
+    const record = this.#arena.u32(table + index * SEGMENT_BYTES, SEGMENT_BYTES / 4);
     record[SEGMENT_FIRST_ROW / 4] = segment.firstRow;
     record[SEGMENT_ROWS / 4] = segment.rows;
     record[SEGMENT_STATE_SLOT / 4] = segment.stateSlot;

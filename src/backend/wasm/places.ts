@@ -3,7 +3,13 @@ import { bufferWidths, isDrawBuffer, type RowBuffer } from "../../model/forward.
 import { derivedSizes } from "../../model/shape.ts";
 import type { BackendOptions, MemoryUse } from "../backend.ts";
 import { type Arena, roundUp } from "./arena.ts";
-import { PAGE_ROWS, PASS_BYTES, SCRATCH_PREPARED, SEGMENT_BYTES, WINDOW_ROWS } from "./layout.ts";
+import {
+  PAGE_ROWS,
+  PASS_KINDS_BYTES,
+  SCRATCH_PREPARED,
+  SEGMENT_BYTES,
+  WINDOW_ROWS,
+} from "./layout.ts";
 
 /** Rows of floats, each on a stride of whole cache lines. */
 export interface RowArray {
@@ -47,9 +53,17 @@ export interface Places {
   readonly memory: Omit<MemoryUse, "weightBytes">;
 }
 
-/** The pass block and the arrays that it points to. */
+/** What a pass may hold: windows to commit, rows of a drafter's context, blocks to draft, the target's rows. */
+export type PassKind = "keep" | "context" | "block" | "target";
+
+/** The pass blocks, and what those of each kind point to. */
 export interface PassPlaces {
-  readonly block: number;
+  readonly blocks: number;
+  readonly arrays: Readonly<Record<PassKind, PassArrays>>;
+}
+
+/** The arrays that a pass block points to. */
+export interface PassArrays {
   readonly ids: number;
   readonly positions: number;
   readonly rowSegments: number;
@@ -146,10 +160,23 @@ function placeBuffers(
 }
 
 function placePass(arena: Arena, options: BackendOptions): PassPlaces {
+  const none = { ...options, rowsMax: 0, drawsMax: 0 };
+  const drafted = options.drafter ? options : none;
+  return {
+    blocks: arena.place(PASS_KINDS_BYTES),
+    arrays: {
+      keep: placeArrays(arena, none),
+      context: placeArrays(arena, { ...drafted, drawsMax: 0 }),
+      block: placeArrays(arena, drafted),
+      target: placeArrays(arena, options),
+    },
+  };
+}
+
+function placeArrays(arena: Arena, options: BackendOptions): PassArrays {
   const { rowsMax, drawsMax, slots, pages, drafter } = options;
   const ropeDims = Math.max(options.weights.shape.rotaryDim, drafter?.weights.shape.headDim ?? 0);
   return {
-    block: arena.place(PASS_BYTES),
     ids: arena.place(4 * rowsMax),
     positions: arena.place(4 * rowsMax),
     rowSegments: arena.place(4 * rowsMax),

@@ -12,11 +12,11 @@ import type { Encoding, Instruction } from "./encoding.ts";
 import {
   ACTIVATIONS_INT8,
   INSTRUCTION_BYTES,
-  PASS_BLOCK_DRAWS,
-  PASS_BLOCK_ROWS,
-  PASS_CONTEXT_ROWS,
+  PASS_BLOCK,
+  PASS_CONTEXT,
   PASS_DRAWS,
   PASS_ROWS,
+  PASS_TARGET,
   STEP_BYTES,
 } from "./layout.ts";
 import type { Places } from "./places.ts";
@@ -30,8 +30,8 @@ export interface Program {
 }
 
 /**
- * Places weights, instructions and the steps' counters. One program holds every kind of pass: the target's,
- * keeps, and a drafter's two. Instructions whose count in the pass block is zero are passed over.
+ * Places weights, instructions and the steps' counters. One program holds every kind of pass: keeps, a
+ * drafter's two, and the target's. Instructions whose count in their kind's block is zero are passed over.
  */
 export function buildProgram(
   arena: Arena,
@@ -48,15 +48,15 @@ export function buildProgram(
     drafter: drafter?.weights.shape ?? null,
     taps,
     activations,
-    rows: PASS_ROWS,
-    draws: PASS_DRAWS,
+    rows: PASS_TARGET + PASS_ROWS,
+    draws: PASS_TARGET + PASS_DRAWS,
     normEps: weights.shape.normEps,
   };
   const steps = forwardSteps(weights.shape, taps, target.drafter?.featureLayers);
   const instructions = [
-    ...steps.flatMap((step) => encodeStep(target, step)),
     ...keepInstructions(target),
     ...(drafter ? draftInstructions(target, drafter) : []),
+    ...steps.flatMap((step) => encodeStep(target, step)),
   ];
   const words = instructions.flatMap((instruction) => {
     const padding = INSTRUCTION_BYTES / 4 - instruction.length;
@@ -82,10 +82,14 @@ function draftInstructions(
   { weights, vocabulary, activations }: DrafterOptions,
 ): Instruction[] {
   const { shape } = weights;
-  const drafter = { ...target, draws: PASS_BLOCK_DRAWS, normEps: shape.normEps };
-  const context = { ...drafter, rows: PASS_CONTEXT_ROWS };
+  const context = { ...target, rows: PASS_CONTEXT + PASS_ROWS, normEps: shape.normEps };
   const read = activations === "int8" ? ACTIVATIONS_INT8 : target.activations;
-  const block = { ...drafter, rows: PASS_BLOCK_ROWS, activations: read };
+  const block = {
+    ...context,
+    rows: PASS_BLOCK + PASS_ROWS,
+    draws: PASS_BLOCK + PASS_DRAWS,
+    activations: read,
+  };
   const blocks = blockSteps(shape, vocabulary ?? shape.vocabSize);
   return [
     ...contextSteps(shape).flatMap((step) => encodeStep(context, step)),

@@ -219,3 +219,23 @@ test("sums that overflow fail the row instead of making it zero", async () => {
   const { draws } = await backend.read(backend.verify(plan));
   expect(draws[0]).toBeInstanceOf(NonFiniteLogitsError);
 });
+
+test("keeps that wait for a pass are done before what comes after them", async () => {
+  const sizes = { weights: tiny, slots: 3, pages: 12, rowsMax: 8, drawsMax: 8, taps: [] };
+  const choice = { platform: nodePlatform, threads: 2, activations: "f32" } as const;
+  await using backend = await WasmBackend.open({ ...sizes, ...choice });
+  const changes = { window: true, draw: "none", keepLogits: false } as const;
+  const window = (slot: number) => backend.verify(planPass([segment(slot, 0, [1, 2], changes)]));
+  for (const slot of [0, 1, 2]) backend.open(slotId(slot));
+  const fresh = await printOf(backend, 0, 0);
+  backend.keep(window(0), [[0, 1]]);
+  const kept = await printOf(backend, 0, 2);
+  backend.open(slotId(0));
+  // Two keeps, and no pass between them.
+  for (const handle of [1, 2].map(window)) backend.keep(handle, [[0, 1]]);
+  expect(await printOf(backend, 1, 2)).toBe(kept);
+  expect(await printOf(backend, 2, 2)).toBe(kept);
+  backend.keep(window(0), [[0, 1]]);
+  backend.open(slotId(0));
+  expect(await printOf(backend, 0, 0)).toBe(fresh);
+});

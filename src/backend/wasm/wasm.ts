@@ -14,11 +14,11 @@ import type {
 import { checkDraft, checkExtend } from "../draft-plans.ts";
 import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
 import { checkSnapshot } from "../snapshot.ts";
-import { type KeptWindow, OpenWindows } from "../windows.ts";
+import { OpenWindows } from "../windows.ts";
 import { Arena } from "./arena.ts";
 import { ACTIVATIONS_F32, ACTIVATIONS_INT8 } from "./layout.ts";
 import { PassWriter } from "./pass.ts";
-import { type Places, placeAll, type RowArray } from "./places.ts";
+import { type PassKind, type Places, placeAll, type RowArray } from "./places.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { ThreadPool } from "./pool.ts";
 import { probeKernels } from "./probe.ts";
@@ -55,10 +55,10 @@ export class WasmBackend implements Backend {
   readonly #keptLogits = new Map<SlotId, Float32Array>();
   readonly #windows = new OpenWindows();
   #passes = 0;
-  /** The last pass that made logits; they lie where it left them. */
-  #latest: { readonly handle: PassHandle; readonly plan: Plan } | null = null;
   /** Everything that touches the memory, in order. */
   #tail: Promise<unknown> = Promise.resolve();
+  /** Writes what is to run with the next pass: to wake threads for little takes longer than the little. */
+  readonly #waiting = new Map<PassKind, () => void>();
 
   private constructor(
     options: WasmOptions,
@@ -97,7 +97,7 @@ export class WasmBackend implements Backend {
       program: program.at,
       instructions: program.count,
       counters: program.counters,
-      pass: places.pass.block,
+      pass: places.pass.blocks,
     };
     const pool = await ThreadPool.start(platform, arena, setup, places.scratches);
     const simd = kernels.relaxed ? "relaxed SIMD" : "SIMD";
@@ -120,7 +120,7 @@ export class WasmBackend implements Backend {
 
   open(slot: SlotId): void {
     this.#windows.drop(slot);
-    this.#queue(() => {
+    this.#settled(() => {
       this.#keptLogits.delete(slot);
       this.#memory.clear(slot);
     });
@@ -134,9 +134,8 @@ export class WasmBackend implements Backend {
     const { shape } = this.info;
     validatePlan(plan, { ...this.info, vocabSize: shape.vocabSize });
     const handle = this.#begin(plan);
-    this.#latest = { handle, plan };
     return this.#give(handle, async () => {
-      await this.#pool.run(() => this.#writer.plan(plan, "target", this.#rotation));
+      await this.#run(() => this.#writer.plan(plan, "target", this.#rotation));
       const logitsOf = (draw: number) => this.#logits(draw, shape.vocabSize);
       const draws = drawCandidates(plan, logitsOf, this.#keptLogits);
       const { taps } = this.#places;
@@ -147,34 +146,32 @@ export class WasmBackend implements Backend {
   }
 
   keep(handle: PassHandle, paths: readonly (readonly number[])[]): void {
-    const kept = this.#windows.close(handle, paths);
+    // The caller's arrays may change before the next pass.
+    const held = paths.map((path) => [...path]);
+    const kept = this.#windows.close(handle, held);
     if (kept.length === 0) return;
-    const plan = this.#latest?.handle === handle ? this.#latest.plan : null;
     this.#queue(async () => {
-      for (const window of kept) {
-        const draw = plan ? lastKeptDraw(plan, window) : -1;
+      for (const { slot, draw } of kept) {
         const { vocabSize } = this.info.shape;
-        const logits = draw < 0 ? null : this.#logits(draw, vocabSize).slice();
-        keepLogits(this.#keptLogits, window.slot, logits);
+        const logits = draw === null ? null : this.#logits(draw, vocabSize).slice();
+        keepLogits(this.#keptLogits, slot, logits);
       }
-      await this.#pool.run(() => this.#writer.keep(kept));
+      await this.#defer("keep", () => this.#writer.keep(kept));
     });
   }
 
   extend(plan: Plan): void {
     checkExtend(this.info, plan);
     this.#begin(plan);
-    this.#queue(() =>
-      this.#pool.run(() => this.#writer.plan(plan, "context", this.#draftRotation!)),
-    );
+    const write = () => this.#writer.plan(plan, "context", this.#draftRotation!);
+    this.#queue(() => this.#defer("context", write));
   }
 
   draft(plan: Plan): PassHandle {
     checkDraft(this.info, plan);
     const handle = this.#begin(plan);
-    this.#latest = null;
     return this.#give(handle, async () => {
-      await this.#pool.run(() => this.#writer.plan(plan, "block", this.#draftRotation!));
+      await this.#run(() => this.#writer.plan(plan, "block", this.#draftRotation!));
       const draws = draftCandidates(plan, (draw) => this.#logits(draw, this.#draftVocabulary));
       const { buffers, widths } = this.#places;
       const selector = buffers.get("selector");
@@ -199,7 +196,7 @@ export class WasmBackend implements Backend {
     this.#windows.refuse(slot);
     // The caller's array may change before this comes to be done.
     const held = [...pages];
-    return this.#queue(() => ({
+    return this.#settled(() => ({
       ...this.#memory.save(slot, held, rows),
       logits: this.#keptLogits.get(slot) ?? null,
     }));
@@ -209,7 +206,7 @@ export class WasmBackend implements Backend {
     this.#windows.refuse(slot);
     checkSnapshot(this.info, pages, snapshot);
     const held = [...pages];
-    this.#queue(() => {
+    this.#settled(() => {
       keepLogits(this.#keptLogits, slot, snapshot.logits);
       this.#memory.restore(slot, held, snapshot);
     });
@@ -246,6 +243,30 @@ export class WasmBackend implements Backend {
     return result;
   }
 
+  /** The same, with nothing left waiting. */
+  #settled<T>(task: () => T): Promise<T> {
+    return this.#queue(async () => {
+      if (this.#waiting.size > 0) await this.#run();
+      return task();
+    });
+  }
+
+  /** Leaves keeps, then a context, to the next pass: in a pass they come first, and in this order. */
+  async #defer(kind: "keep" | "context", write: () => void): Promise<void> {
+    if (this.#waiting.has(kind) || this.#waiting.has("context")) await this.#run();
+    this.#waiting.set(kind, write);
+  }
+
+  /** Runs what waits, and then what `write` adds, as one pass. */
+  #run(write: () => void = () => {}): Promise<void> {
+    const writes = [...this.#waiting.values(), write];
+    this.#waiting.clear();
+    return this.#pool.run(() => {
+      this.#writer.begin();
+      for (const each of writes) each();
+    });
+  }
+
   #logits(draw: number, width: number): Float32Array {
     const { at, strideBytes } = this.#places.buffers.get("logits")!;
     return this.#arena.f32(at + draw * strideBytes, width);
@@ -258,10 +279,4 @@ export class WasmBackend implements Backend {
     );
     return concat(each);
   }
-}
-
-/** The draw of a window's last kept row, where it keeps its logits; else −1. */
-function lastKeptDraw({ draws }: Plan, { segment, path }: KeptWindow): number {
-  const last = segment.firstRow + path.at(-1)!;
-  return draws.findIndex(({ row, keepLogits }) => keepLogits && row === last);
 }

@@ -17,7 +17,7 @@ import {
   OP_SCAN,
   OP_SWIGLU,
   OP_TAP,
-  PASS_BLOCK_DRAWS,
+  PASS_BYTES,
   PASS_DRAWS,
   PASS_DRAW_ROWS,
   PASS_IDS,
@@ -39,10 +39,10 @@ import { enterStep, leaveStep, nextUnit, share } from "./sync";
 export { probeDot, probeExp, probeMadd } from "./probe";
 
 /**
- * Runs `count` instructions at `program` over the pass at `pass`, pass number `generation`, as one of
- * `threads` threads. Word 0 of an instruction is its op, word 1 the place in the pass block of the count of
- * what it runs over: rows or draws of one kind of pass, or windows to commit. Where that is zero the
- * instruction is none of the pass's. `counters` has those of each step, and of one more behind the last.
+ * Runs `count` instructions at `program` over the pass blocks at `pass`, pass number `generation`, as one of
+ * `threads` threads. Word 0 of an instruction is its op, word 1 the place in its kind's block of the count of
+ * what it runs over: rows, draws, or windows to commit. Where that is zero the instruction is none of the
+ * pass's. `counters` has those of each step, and of one more behind the last.
  * Returns 1 in the one thread that is to report the end of the pass.
  */
 export function run(
@@ -61,8 +61,8 @@ export function run(
     const op = program + (i as usize) * INSTRUCTION_BYTES;
     const counted = load<u32>(op, 4) as usize;
     const rows = load<i32>(pass + counted);
-    const draws = counted == PASS_DRAWS || counted == PASS_BLOCK_DRAWS;
-    if (rows > 0) execute(op, pass, rows, draws, scratch, threads);
+    const within = counted % PASS_BYTES;
+    if (rows > 0) execute(op, pass + counted - within, rows, within == PASS_DRAWS, scratch, threads);
     leaveStep();
   }
   enterStep(counters + (count as usize) * STEP_BYTES, base);

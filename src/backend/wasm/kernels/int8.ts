@@ -20,33 +20,62 @@ export function prepareInt8(
   sums: usize,
   out: usize,
 ): void {
-  const groups = cols / group;
-  const step = period * 4;
-  for (let g: i32 = 0; g < groups; g++) {
-    const base = x + (((g * group) as usize) << 2);
+  const groupBytes = (group as usize) << 2;
+  const end = x + ((cols as usize) << 2);
+  for (; x < end; x += groupBytes) {
     let peak = f32x4.splat(0);
-    for (let v: i32 = 0; v < group; v += 4) {
-      peak = f32x4.max(peak, f32x4.abs(v128.load(base + ((v as usize) << 2))));
+    for (let v: usize = 0; v < groupBytes; v += 16) {
+      peak = f32x4.max(peak, f32x4.abs(v128.load(x + v)));
     }
     const top = max(
       max(f32x4.extract_lane(peak, 0), f32x4.extract_lane(peak, 1)),
       max(f32x4.extract_lane(peak, 2), f32x4.extract_lane(peak, 3)),
     );
     const scale: f32 = top / 127;
-    const inverse: f32 = top > 0 ? 127 / top : 0;
-    let sum: i32 = 0;
-    for (let c: i32 = 0; c < group; c++) {
-      const q = nearest(load<f32>(base + ((c as usize) << 2)) * inverse) as i32;
-      sum += q;
-      const within = c % step;
-      const j = within >> 2;
-      const lane = within & 3;
-      const at = period == 8 ? ((j & 1) << 4) + (lane << 2) + (j >> 1) : (lane << 2) + j;
-      store<i8>(out + ((g * group + c - within + at) as usize), q as i8);
+    const inverse = f32x4.splat(top > 0 ? 127 / top : 0);
+    let sum = i32x4.splat(0);
+    if (period == 8) {
+      for (let v: usize = 0; v < groupBytes; v += 128) {
+        sum = quantise(x + v, 32, inverse, out, sum);
+        sum = quantise(x + v + 16, 32, inverse, out + 16, sum);
+        out += 32;
+      }
+    } else {
+      for (let v: usize = 0; v < groupBytes; v += 64) {
+        sum = quantise(x + v, 16, inverse, out, sum);
+        out += 16;
+      }
     }
-    store<f32>(scales + ((g as usize) << 2), scale);
-    store<f32>(sums + ((g as usize) << 2), scale * (sum as f32));
+    store<f32>(scales, scale);
+    store<f32>(sums, scale * (laneSum(sum) as f32));
+    scales += 4;
+    sums += 4;
   }
+}
+
+/** Four vectors, `stride` bytes apart: byte j of word l is lane l of vector j. Adds the codes to `sum`. */
+@inline
+function quantise(x: usize, stride: usize, inverse: v128, out: usize, sum: v128): v128 {
+  const a = codesOf(x, inverse);
+  const b = codesOf(x + stride, inverse);
+  const c = codesOf(x + 2 * stride, inverse);
+  const d = codesOf(x + 3 * stride, inverse);
+  const byte = i32x4.splat(0xff);
+  const low = v128.or(v128.and(a, byte), i32x4.shl(v128.and(b, byte), 8));
+  const high = v128.or(i32x4.shl(v128.and(c, byte), 16), i32x4.shl(d, 24));
+  v128.store(out, v128.or(low, high));
+  return i32x4.add(sum, i32x4.add(i32x4.add(a, b), i32x4.add(c, d)));
+}
+
+@inline
+function codesOf(x: usize, inverse: v128): v128 {
+  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(v128.load(x), inverse)));
+}
+
+@inline
+function laneSum(a: v128): i32 {
+  const first = i32x4.extract_lane(a, 0) + i32x4.extract_lane(a, 1);
+  return first + i32x4.extract_lane(a, 2) + i32x4.extract_lane(a, 3);
 }
 
 /** Products of signed bytes and bytes of 0 … 15, added in twos. */

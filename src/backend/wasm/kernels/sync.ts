@@ -8,8 +8,8 @@
 // every step looks done.
 import { CONTROL_BASE, CONTROL_SLEEPERS, STEP_CLAIMED, STEP_DONE } from "../layout";
 
-/** Looks at a counter this many times before the thread parks (some ten microseconds). */
-const SPINS: i32 = 6000;
+/** Looks at a counter this many times before the thread parks (some tens of microseconds): to be woken takes longer. */
+const SPINS: i32 = 30000;
 
 // One instance of the module a thread, so these are the thread's own.
 let step: usize = 0;
