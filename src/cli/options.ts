@@ -27,12 +27,16 @@ export interface ModelFlags extends BackendFlags, DraftFlags {
 }
 
 /** What drafts, which changes how fast replies come and no token of them. */
-export interface DraftFlags {
+export interface DraftFlags extends DrafterFlags {
   readonly drafts: boolean;
+  readonly draftTree: number;
+}
+
+/** The model that drafts. */
+export interface DrafterFlags {
   readonly drafter: string;
   readonly drafterBits: DrafterBits;
   readonly draftVocab?: number;
-  readonly draftTree: number;
 }
 
 /** How replies are drawn unless a request says. Absent: as the checkpoint recommends. */
@@ -67,10 +71,19 @@ export function addModelOptions(command: Command): Command {
 
 /** Adds the flags of `DraftFlags`. */
 export function addDraftOptions(command: Command): Command {
+  command.addOption(
+    new Option("--no-drafts", "decode serially, a token a pass: the same replies, slower"),
+  );
+  return addDrafterOptions(command).addOption(
+    new Option("--draft-tree <n>", "verify trees of up to n drafted tokens, 1 to 15, or off")
+      .argParser((text) => (text === "off" ? 0 : wholeNumber(1, windowRowsMax - 1)(text)))
+      .default(0, "off"),
+  );
+}
+
+/** Adds the flags of `DrafterFlags`. */
+export function addDrafterOptions(command: Command): Command {
   return command
-    .addOption(
-      new Option("--no-drafts", "decode serially, a token a pass: the same replies, slower"),
-    )
     .addOption(
       new Option(
         "--drafter <model>",
@@ -87,11 +100,6 @@ export function addDraftOptions(command: Command): Command {
         "--draft-vocab <n>",
         "let the drafter propose the first n token ids alone (default: all)",
       ).argParser(wholeNumber(16, Number.MAX_SAFE_INTEGER)),
-    )
-    .addOption(
-      new Option("--draft-tree <n>", "verify trees of up to n drafted tokens, 1 to 15, or off")
-        .argParser((text) => (text === "off" ? 0 : wholeNumber(1, windowRowsMax - 1)(text)))
-        .default(0, "off"),
     );
 }
 

@@ -3,15 +3,28 @@ import { Command } from "commander";
 import { systemClock } from "../../clock.ts";
 import { InputError } from "../../errors.ts";
 import type { ModelShape } from "../../model/shape.ts";
-import { drafterPlace, embeddedModel, modelFolder, openBackend } from "../../node.ts";
+import {
+  drafterPlace,
+  embeddedModel,
+  modelFolder,
+  type OpenOptions,
+  openBackend,
+} from "../../node.ts";
 import { type OpenDrafter, openDrafterFor } from "../../open-drafter.ts";
 import type { CliIo } from "../io.ts";
-import { addBackendOptions, type BackendFlags, jsonOption, openOptions } from "../options.ts";
+import {
+  addBackendOptions,
+  addDrafterOptions,
+  type BackendFlags,
+  type DrafterFlags,
+  jsonOption,
+  openOptions,
+} from "../options.ts";
 import { type GateReport, GateRun } from "./gate-run.ts";
 import { type Gate, gates } from "./gates.ts";
 import type { GateOptions } from "./options.ts";
 
-interface GateFlags extends BackendFlags {
+interface GateFlags extends BackendFlags, DrafterFlags {
   readonly model: string;
   readonly full?: boolean;
   readonly references?: string;
@@ -31,8 +44,8 @@ export function gateCommand(io: CliIo): Command {
     .option("--full", "run every cell, not the sample of at most 3 minutes")
     .option("--references <folder>", "more reference outputs: a folder with golden/ and models/")
     .addOption(jsonOption("print one JSON report"));
-  addBackendOptions(command);
-  return command.action(async (name: string | undefined, flags: GateFlags) => {
+  addBackendOptions(command).optionsGroup("Options of drafted:");
+  return addDrafterOptions(command).action(async (name: string | undefined, flags: GateFlags) => {
     if (name === undefined) {
       for (const gate of gates) io.stdout.write(`${gate.name.padEnd(9)} ${gate.about}\n`);
       return;
@@ -48,7 +61,7 @@ export function gateCommand(io: CliIo): Command {
     const options: GateOptions = {
       open: (sizes) => openBackend(sizes, choice),
       model: flags.model,
-      drafter: (target) => drafterBeside(flags.model, target, io),
+      drafter: (target) => openGateDrafter(flags.model, target, choice, io),
       full: flags.full ?? false,
       references,
     };
@@ -60,15 +73,16 @@ export function gateCommand(io: CliIo): Command {
   });
 }
 
-/** The drafter whose folder lies beside the model's. */
-async function drafterBeside(
+/** The drafter that the flags name, or the one whose folder lies beside the model's. */
+async function openGateDrafter(
   model: string,
   target: ModelShape,
+  choice: OpenOptions,
   io: CliIo,
 ): Promise<OpenDrafter | null> {
-  const place = drafterPlace(modelFolder(model), "auto");
+  const place = drafterPlace(modelFolder(model), choice.drafter ?? "auto");
   const warn = (message: string) => io.stderr.write(`warning: ${message}\n`);
-  return place && (await openDrafterFor(place, target, {}, warn));
+  return place && (await openDrafterFor(place, target, choice, warn));
 }
 
 function summary(report: GateReport): string {

@@ -1,6 +1,5 @@
 import type { TokenId } from "../../ids.ts";
 import { type Coverage, WatchedDrafting } from "./drafted-coverage.ts";
-import type { GateDrafter } from "./drafted-drafters.ts";
 import type { GateModel } from "./drafted-drafting.ts";
 import type { GridCell, Task } from "./drafted-grid.ts";
 import {
@@ -48,7 +47,7 @@ export class DraftedCells {
   async alone(cell: GridCell): Promise<CellResult> {
     const { expected, turn } = await this.#prepare(cell);
     const served = await this.#setting.loop.serve(...turn);
-    return this.#judge(cell.drafter, expected, served, turn);
+    return this.#judge(cell, expected, served, turn);
   }
 
   /** Two streams that share their rounds, each equal to its own serial reply. */
@@ -56,9 +55,9 @@ export class DraftedCells {
     const comparisons: Comparison[] = [];
     for (const cell of cells) comparisons.push(await this.#prepare(cell));
     const served = await this.#setting.loop.together(comparisons.map(({ turn }) => turn));
-    const results = cells.map(({ drafter }, at) => {
+    const results = cells.map((cell, at) => {
       const { expected, turn } = comparisons[at]!;
-      return this.#judge(drafter, expected, served[at]!, turn);
+      return this.#judge(cell, expected, served[at]!, turn);
     });
     return {
       ok: results.every(({ ok }) => ok),
@@ -76,10 +75,11 @@ export class DraftedCells {
     const expected = drafter.cut ? await this.#setting.loop.serve(asked, silentDrafting) : serial;
     const truth = { ids: [...task.prompt.ids, ...serial.ids], vocabSize };
     const drafting = drafter.drafting({ truth, sampling: asked.sampling, random, model });
-    return { expected, turn: [asked, drafting && new WatchedDrafting(drafting, coverage)] };
+    const watched = drafting && new WatchedDrafting(drafting, coverage);
+    return { expected, turn: [{ ...asked, wide: !task.narrow }, watched] };
   }
 
-  /** A row a round; made once, because every drafter's reply is held against it. */
+  /** A row a round, and wide; made once, because every drafter's reply is held against it. */
   async #serialOf(task: Task): Promise<Served> {
     const known = this.#serial.get(task);
     if (known) return known;
@@ -96,12 +96,15 @@ export class DraftedCells {
       sampling: samplingOf(sampling, prompt.ids),
       eosIds: new Set(pastEos ? [] : eosIds),
       stopAfter: null,
+      wide: true,
     };
   }
 
-  #judge(drafter: GateDrafter, expected: Served, served: Served, [, drafting]: Turn) {
+  #judge({ task, drafter }: GridCell, expected: Served, served: Served, [, drafting]: Turn) {
     const { rounds, drafted, accepted } = served.outcome.speculative;
-    this.#setting.coverage.addCell(drafter.name, drafted, accepted);
+    const { coverage } = this.#setting;
+    coverage.addCell(drafter.name, drafted, accepted);
+    if (task.narrow && accepted > 0) coverage.add("narrow");
     const difference = differenceOf(expected, served, drafting !== null);
     const counts = { tokens: served.ids.length, rounds, drafted, accepted };
     const figures = `${counts.tokens} tokens in ${rounds} rounds, ${accepted} of ${drafted} drafts`;

@@ -13,6 +13,7 @@ const events = {
   trees: "trees",
   moved: "trees whose kept rows moved",
   undrafted: "rounds without drafts after rounds with them",
+  narrow: "replies with accepted drafts that were drawn from few candidates",
 } as const;
 
 type Event = keyof typeof events;
@@ -103,8 +104,8 @@ export class WatchedDrafting implements Drafting {
     return this.#drafting.choose(lattice, anchor, position, most);
   }
 
-  landed(proposal: Proposal, accepted: number, ms: number | null): void {
-    this.#drafting.landed(proposal, accepted, ms);
+  landed(proposal: Proposal, accepted: number, missed: boolean, ms: number | null): void {
+    this.#drafting.landed(proposal, accepted, missed, ms);
     this.#drafted = true;
     const nodes = nodesOf(proposal, this.#drawn);
     // A round goes on behind an accepted draft; where it doesn't, the draft was the reply's end.

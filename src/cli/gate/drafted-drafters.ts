@@ -9,6 +9,7 @@ import {
   type Truth,
   WrongDrafting,
 } from "./drafted-drafting.ts";
+import { madeUpCosts } from "./drafted-times.ts";
 import type { Random } from "./timeline.ts";
 
 /** What a cell drafts with. */
@@ -69,7 +70,7 @@ export const gateDrafters: readonly GateDrafter[] = [
   {
     name: "auto",
     ...modelled,
-    drafting: ({ model, sampling }) =>
-      streamDrafting({ model: { ...model!, treeNodes: 0 }, costs: null })(sampling),
+    drafting: ({ model, sampling, random }) =>
+      streamDrafting({ model: { ...model!, treeNodes: 0 }, costs: madeUpCosts(random) })(sampling),
   },
 ];

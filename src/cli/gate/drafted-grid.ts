@@ -1,6 +1,6 @@
 import type { GateDrafter } from "./drafted-drafters.ts";
 import type { GatePrompt } from "./drafted-prompts.ts";
-import type { GateSampling } from "./drafted-samplings.ts";
+import { type GateSampling, needsFew } from "./drafted-samplings.ts";
 
 /** A reply that every drafter is to bring. */
 export interface Task {
@@ -9,6 +9,11 @@ export interface Task {
   readonly sampling: GateSampling;
   /** Whether it goes on behind a token that would end it. */
   readonly pastEos: boolean;
+  /**
+   * Drawn as users' replies are, from as few candidates as the sampling needs: what selects them is in use,
+   * and rows can't be compared.
+   */
+  readonly narrow: boolean;
 }
 
 export interface GridCell {
@@ -20,8 +25,9 @@ export interface GridCell {
 }
 
 /**
- * Every prompt × sampling × drafter, task by task. The first few tasks meet every sampling and half of the
- * drafters each, by turns, because a sample ends early; the other halves come last.
+ * Every prompt × sampling × drafter, task by task, each with half of the drafters, because a sample ends
+ * early: one task for each sampling, then one for each with the other half, and so on. What is then left of
+ * each task comes last.
  */
 export function gridTasks(
   prompts: readonly GatePrompt[],
@@ -33,11 +39,15 @@ export function gridTasks(
   return [0, 1].flatMap((half) =>
     tasks.map((task, number) =>
       drafters
-        .filter((_, at) => (at + number + half) % 2 === 0)
+        .filter((_, at) => (at + number + cycleOf(number, samplings) + half) % 2 === 0)
         .map((drafter) => gridCell(task, drafter, index++)),
     ),
   );
 }
+
+/** How many tasks with each sampling there were before. */
+const cycleOf = (number: number, samplings: readonly GateSampling[]): number =>
+  Math.floor(number / samplings.length);
 
 export function gridCell(task: Task, drafter: GateDrafter, index: number): GridCell {
   return { name: `${task.name}: ${drafter.name}`, task, drafter, index };
@@ -47,10 +57,14 @@ export function gridCell(task: Task, drafter: GateDrafter, index: number): GridC
 function tasksOf(prompts: readonly GatePrompt[], samplings: readonly GateSampling[]): Task[] {
   return samplings.flatMap((_, lap) =>
     prompts.map((prompt, at): Task => {
-      const sampling = samplings[(at + lap) % samplings.length]!;
+      const kind = (at + lap) % samplings.length;
+      const sampling = samplings[kind]!;
       const pastEos = (at + lap + Math.floor(at / samplings.length)) % 3 === 2;
-      const name = `${prompt.name}, ${sampling.name}${pastEos ? ", past eos" : ""}`;
-      return { name, prompt, sampling, pastEos };
+      // Every second sampling, for two cycles and so with every drafter; then those beside it.
+      const turn = Math.floor(cycleOf(lap * prompts.length + at, samplings) / 2);
+      const narrow = (kind + turn) % 2 === 0 && needsFew(sampling, prompt.ids);
+      const how = `${pastEos ? ", past eos" : ""}${narrow ? ", narrow" : ""}`;
+      return { name: `${prompt.name}, ${sampling.name}${how}`, prompt, sampling, pastEos, narrow };
     }),
   );
 }

@@ -8,19 +8,25 @@ import { pageRows, promptChunkRows } from "../../limits.ts";
 import { planPass } from "../../model/plan.ts";
 import type { RoundOutcome, RoundRequest } from "../../rounds/live-stream.ts";
 import { RoundLoop } from "../../rounds/loop.ts";
+import { MadeUpClock } from "./drafted-times.ts";
 import { poisoned } from "./rows.ts";
 
 /** What is asked for, and where the reply ends. */
 export interface Asked extends Omit<RoundRequest, "draft" | "fingerprint"> {
   /** After how many tokens it ends as by a stop string; null: nowhere. */
   readonly stopAfter: number | null;
+  /** Whether every token is drawn from its whole row, and not from as few candidates as its sampling needs. */
+  readonly wide: boolean;
 }
 
 /** A reply, token by token. */
 export interface Served {
   readonly ids: readonly TokenId[];
-  /** By token, a hash of the whole row that it was drawn from: its ids and logits, byte for byte. */
-  readonly rows: readonly string[];
+  /**
+   * By token, a hash of the whole row that it was drawn from: its ids and logits, byte for byte. Null where
+   * it was drawn from less.
+   */
+  readonly rows: readonly string[] | null;
   readonly outcome: RoundOutcome;
 }
 
@@ -40,6 +46,7 @@ export const silentDrafting: Drafting = {
 export class GateLoop implements AsyncDisposable {
   readonly #backend: Backend;
   readonly #loop: RoundLoop;
+  readonly #clock = new MadeUpClock();
   /** What a slot and its share of the pages begin with; null before the first reply. */
   #nan: Snapshot | null = null;
   #drafting: Drafting = silentDrafting;
@@ -48,7 +55,8 @@ export class GateLoop implements AsyncDisposable {
   constructor(backend: Backend) {
     this.#backend = backend;
     const chunkRows = Math.min(promptChunkRows, backend.info.rowsMax);
-    this.#loop = new RoundLoop(backend, { chunkRows, drafting: () => this.#drafting });
+    const drafting = () => this.#drafting;
+    this.#loop = new RoundLoop(backend, { chunkRows, drafting, clock: this.#clock });
   }
 
   async serve(...turn: Turn): Promise<Served> {
@@ -58,6 +66,7 @@ export class GateLoop implements AsyncDisposable {
   /** Streams that share their rounds, from the first on. */
   async together(turns: readonly Turn[]): Promise<readonly Served[]> {
     await this.#spoil(turns);
+    this.#clock.restart();
     const served = await Promise.all(turns.map((turn) => this.#submit(...turn)));
     const { slots, pages } = this.#backend.info;
     const { free } = this.#loop;
@@ -99,16 +108,16 @@ export class GateLoop implements AsyncDisposable {
     return poisoned(snapshot);
   }
 
-  #submit({ stopAfter, ...request }: Asked, drafting: Drafting | null): Promise<Served> {
+  #submit({ stopAfter, wide, ...request }: Asked, drafting: Drafting | null): Promise<Served> {
     const ids: TokenId[] = [];
-    const rows: string[] = [];
+    const rows: string[] | null = wide ? [] : null;
     if (drafting) this.#drafting = drafting;
     const { promise, resolve } = Promise.withResolvers<Served>();
     this.#loop.submit(
       { ...request, fingerprint: true, draft: drafting !== null },
       {
         prefilled: () => {},
-        row: (candidates) => rows.push(hashOf(candidates)),
+        ...(rows && { row: (candidates) => rows.push(hashOf(candidates)) }),
         token: (id) => ids.push(id) === stopAfter,
         finished: (outcome) => resolve({ ids, rows, outcome }),
       },
@@ -130,7 +139,9 @@ function hashOf({ ids, logits }: Candidates): string {
 }
 
 /**
- * The first thing in which a reply differs from the serial one; null where all bytes are the same.
+ * The first thing in which a reply differs from the serial one; null where all bytes are the same, those of
+ * its rows where it has them.
+ * @param expected with rows
  * @param context whether the drafter's context is compared too
  */
 export function differenceOf(expected: Served, actual: Served, context: boolean): string | null {
@@ -140,7 +151,8 @@ export function differenceOf(expected: Served, actual: Served, context: boolean)
   if (error) return `it failed at token ${actual.ids.length}: ${error.message}`;
   const tokens = Math.min(expected.ids.length, actual.ids.length);
   for (let at = 0; at < tokens; at++) {
-    if (actual.rows[at] !== expected.rows[at]) return `the logits of token ${at} differ`;
+    if (actual.rows && actual.rows[at] !== expected.rows?.[at])
+      return `the logits of token ${at} differ`;
     const [id, other] = [actual.ids[at], expected.ids[at]];
     if (id !== other) return `token ${at} is ${id}, not ${other}`;
   }

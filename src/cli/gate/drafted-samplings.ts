@@ -6,6 +6,7 @@ import {
   type SamplingParams,
   withSeed,
 } from "../../sampling/params.ts";
+import { Sampler } from "../../sampling/sampler.ts";
 
 /** A way to draw, as a request would ask for it. */
 export interface GateSampling {
@@ -47,3 +48,7 @@ export const samplingOf = (
   { fields }: GateSampling,
   promptIds: readonly TokenId[],
 ): SamplingParams => withSeed(resolveSampling(fields, plainSampling), promptIds);
+
+/** Whether it draws from a row's first candidates, and not from all of it. */
+export const needsFew = (sampling: GateSampling, promptIds: readonly TokenId[]): boolean =>
+  new Sampler(samplingOf(sampling, promptIds), promptIds).candidatesNeeded > 0;

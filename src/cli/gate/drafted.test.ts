@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { openFolder } from "../../checkpoint/source-node.ts";
+import type { Drafting } from "../../draft/drafting.ts";
 import { promptChunkRows } from "../../limits.ts";
 import { drafterPlace, embeddedModel, modelFolder, openBackend } from "../../node.ts";
 import { openDrafterFor } from "../../open-drafter.ts";
 import { openTemplate, openTokenizer } from "../../open-text.ts";
 import { failedOf, fake, hashes, reference, runDrafted, tinySet } from "./drafted.cases.ts";
 import { type DraftedSet, draftedGate, draftedOn } from "./drafted.ts";
-import { gateDrafters } from "./drafted-drafters.ts";
+import { type GateDrafter, gateDrafters } from "./drafted-drafters.ts";
 import { gridTasks } from "./drafted-grid.ts";
 import { gatePrompts } from "./drafted-prompts.ts";
 import { gateSamplings } from "./drafted-samplings.ts";
@@ -41,10 +42,49 @@ test("without a drafter its cells are not run, and said to be so", async () => {
   const report = await runDrafted(fake, { ...tinySet, drafter: null });
   expect(failedOf(report)).toEqual([]);
   expect(report.not_run).toEqual([
-    "phrases, greedy: tree beside random, t1 k0: random length: there is no drafter for this model",
+    "phrases, greedy, narrow: tree beside random, t1 k0: random length: there is no drafter for this model",
     "phrases, random: 6 of 16 cells: (all) × (auto, chain, tree): there is no drafter for this model",
     "coverage: 22 cells ran, of the 32 that it takes",
   ]);
+});
+
+/** What a drafter did in its rounds: the widths of its windows, and how its blocks were cut. */
+function recorded(drafter: GateDrafter) {
+  const widths = new Set<number>();
+  const rounds = { blocks: 0, cut: 0, refused: 0, idle: 0 };
+  const record = (drafting: Drafting): Drafting => ({
+    push: (id) => drafting.push(id),
+    wish: (...args) => drafting.wish(...args),
+    choose: (lattice, ...args) => {
+      const proposal = drafting.choose(lattice, ...args);
+      const drafts = proposal?.ids.length ?? 0;
+      rounds.blocks++;
+      if (drafts === 0) rounds.refused++;
+      else if (drafts < lattice.rows.length) rounds.cut++;
+      return proposal;
+    },
+    landed: (proposal, ...args) => {
+      widths.add(1 + proposal.ids.length);
+      drafting.landed(proposal, ...args);
+    },
+    idle: (ms) => {
+      rounds.idle++;
+      drafting.idle(ms);
+    },
+  });
+  const drafting: GateDrafter["drafting"] = (of) => record(drafter.drafting(of)!);
+  return { drafter: { ...drafter, drafting }, widths, rounds };
+}
+
+test("the engine's own drafting meets costs by which it drafts more, less and not at all", async () => {
+  const auto = recorded(gateDrafters.find(({ name }) => name === "auto")!);
+  const report = await runDrafted(fake, { ...wholeSet, drafters: [auto.drafter] });
+  expect(failedOf(report)).toEqual([]);
+  expect(auto.widths.size).toBeGreaterThan(8);
+  const { blocks, cut, refused, idle } = auto.rounds;
+  expect(Math.min(cut, refused, blocks - cut - refused)).toBeGreaterThan(2);
+  // Pauses too, and not only blocks that were not worth their rows.
+  expect(idle).toBeGreaterThan(2 * refused);
 });
 
 /** Every cell of which a report tells, by "prompts: n of m cells" and "prompts: all n cells". */
@@ -120,6 +160,24 @@ test("the grid of nano has every cell once, and first of all some of each kind",
   const first = cells.slice(0, 40);
   expect(new Set(first.map(({ drafter }) => drafter)).size).toBe(8);
   expect(new Set(first.map(({ task }) => task.sampling)).size).toBe(8);
+  for (const drafter of gateDrafters) {
+    const own = cells.slice(0, 64).filter((cell) => cell.drafter === drafter);
+    expect(new Set(own.map(({ task }) => task.sampling)).size, drafter.name).toBe(8);
+    const narrow = own.flatMap(({ task }) => (task.narrow ? [task.sampling.name] : []));
+    expect(narrow.sort(), drafter.name).toEqual(["greedy", "t1 k20 p0.95 m0.05"]);
+  }
+  // What needs whole rows is never narrow, and of the others a half.
+  const narrow = Map.groupBy(cells, ({ task }) => (task.narrow ? task.sampling.name : "wide"));
+  expect([...narrow.keys()].sort()).toEqual([
+    "greedy",
+    "t0.7 k20 p0.95",
+    "t1 k20 p0.95 m0.05",
+    "wide",
+  ]);
+  narrow.delete("wide");
+  for (const [sampling, { length }] of narrow) {
+    expect(Math.abs(length / (73 * 8) - 0.5), sampling).toBeLessThan(0.05);
+  }
   for (const prompt of prompts.slice(0, 9)) {
     expect(
       first.some(({ task }) => task.prompt === prompt),

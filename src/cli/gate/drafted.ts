@@ -48,7 +48,8 @@ export interface DraftedSet {
 
 /**
  * A reply with drafts has the tokens, the logits of every step, the final state and the drafter's
- * context of the serial reply, whoever drafts.
+ * context of the serial reply, whoever drafts. A narrow one has all of these but the logits of its steps,
+ * which nobody reads then.
  */
 export async function draftedGate(run: GateRun, options: GateOptions): Promise<string> {
   const folder = await openFolder(modelFolder(options.model));
@@ -118,6 +119,7 @@ async function sampleTokens(
     sampling: samplingOf(samplings[0]!, promptIds),
     eosIds: new Set<TokenId>(),
     stopAfter: null,
+    wide: true,
   };
   // The first reply prepares what the others find.
   await loop.serve(asked, silentDrafting);

@@ -4,6 +4,7 @@ import { FakeBackend } from "../../backend/fake/fake.ts";
 import type { Plan } from "../../model/plan.ts";
 import { embeddedModel, openBackend } from "../../node.ts";
 import type { Weights } from "../../weights/weights.ts";
+import { runLine } from "../io.cases.ts";
 import { runGate } from "./command.ts";
 import { faulty, type Opener } from "./faulty.cases.ts";
 import type { GateReport } from "./gate-run.ts";
@@ -164,6 +165,17 @@ test.each(plantedInWindows)("synthetic fails where %s", async (_, fault) => {
   const report = await run("synthetic", faulty(fake, fault));
   const failed = report.cases.filter((result) => !result.ok).map((result) => result.name);
   expect(failed.some((name) => name.endsWith("partial keeps"))).toBe(true);
+});
+
+test.each([
+  [["--drafter", "/nowhere"], /^deltafold: .*\/nowhere/],
+  [["--drafter", "nano", "--draft-vocab", "64"], /^deltafold: .*drafter/],
+  [["--drafter-bits", "3"], /--drafter-bits/],
+  [["--draft-tree", "8"], /unknown option '--draft-tree'/],
+])("drafted drafts with what is named: %j", async (args, message) => {
+  const { code, stderr } = await runLine(["gate", "drafted", ...args]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(message);
 });
 
 test("an unknown gate is refused with the names of all", async () => {

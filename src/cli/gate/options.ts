@@ -7,7 +7,7 @@ export interface GateOptions {
   readonly open: (options: BackendOptions) => Promise<Backend>;
   /** The model beside the synthetic ones, where a gate uses it. */
   readonly model: string;
-  /** Opens the model's drafter; null where it has none. */
+  /** Opens what drafts for the model; null where nothing does. */
   readonly drafter: (target: ModelShape) => Promise<OpenDrafter | null>;
   /** Every cell, however long it takes. */
   readonly full: boolean;
