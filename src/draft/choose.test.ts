@@ -302,3 +302,17 @@ test("a reply's end is no miss", () => {
   expect(history.model.chance(1)).toBeGreaterThan(0.95);
   expect(history.model.chance(3)).toBe(before);
 });
+
+test("a drafter whose last round won is asked again, whatever the others say", () => {
+  const history = new DraftHistory();
+  const offer = { copied: 0, modelled: 7, room: 16 };
+  // Where nothing landed in other streams.
+  for (let round = 0; round < 300; round++) history.model.observe(7, 0);
+  const chooser = new DraftChooser(history);
+  for (let round = 0; round < 3; round++) {
+    expect(chooser.choose(offer, flat(5.9))).toEqual({ source: "model", rows: 8 });
+    chooser.observe(7, 7, false, null);
+  }
+  chooser.observe(7, 1, true, null);
+  expect(chooser.choose(offer, flat(5.9)).source).toBe("none");
+});

@@ -85,16 +85,18 @@ export class DraftChooser {
 
   /**
    * How many drafts of a block are worth their rows, now that the drafter has said how sure it is: what
-   * brings most tokens in a ms, with the block paid for.
+   * brings most tokens in a ms, with the block paid for. It may be more than was chosen without that.
    */
   readonly worth: Worth = (chances) => {
     if (!this.#costs) return chances.length;
     const passesOf = this.#passesOf(this.#askMs, this.#costs);
+    const { passesMost } = this.#budget;
     let [drafts, passes, foreseen] = [0, passesOf(0), 0];
     let sum = 0;
     chances.forEach((chance, at) => {
       sum += chance;
       const time = passesOf(at + 1);
+      if (time > passesMost) return;
       const rate = (1 + this.#trust.share * sum) / time;
       if (rate <= (1 + this.#trust.share * foreseen) / passes) return;
       [drafts, passes, foreseen] = [at + 1, time, sum];
@@ -125,7 +127,10 @@ export class DraftChooser {
     }
     if (this.#foreseen !== null && missed) this.#trust.observe(this.#foreseen, accepted);
     if (this.#costs && ms !== null) this.#time(this.#costs, proposed, ms);
-    if (this.#passes !== null) this.#budget.settle(this.#passes, accepted + 1);
+    if (this.#passes === null) return;
+    this.#budget.settle(this.#passes, accepted + 1);
+    if (source === "copy") this.#copy.ended(this.#passes, accepted + 1);
+    if (source === "model") this.#model.ended(this.#passes, accepted + 1);
   }
 
   /** Learns from a round's time, and counts it as what it was. */

@@ -35,9 +35,6 @@ class StreamDrafting implements Drafting {
   readonly #sampling: SamplingParams;
   readonly #lookup = new SuffixLookup();
   readonly #chooser: DraftChooser;
-  /** Drafts that the round at hand is to verify. */
-  #drafts = 0;
-
   constructor(setting: DraftSetting, sampling: SamplingParams, history: DraftHistory) {
     this.#chooser = new DraftChooser(history);
     this.#setting = setting;
@@ -56,17 +53,16 @@ class StreamDrafting implements Drafting {
       room: most + 1,
     };
     const { source, rows } = this.#chooser.choose(offer, this.#setting.costs);
-    this.#drafts = rows - 1;
     if (source === "model") return { kind: "block" };
     if (source === "none") return { kind: "none" };
-    const ids = copies.slice(0, this.#drafts);
+    const ids = copies.slice(0, rows - 1);
     return { kind: "proposal", proposal: { ids, parents: null, drafter: "copy" } };
   }
 
   choose(lattice: Lattice, anchor: TokenId, position: Position, most: number): Proposal | null {
     const { shape, codebooks, treeNodes } = this.#setting.model!;
     const point = { anchor, position, sampling: this.#sampling };
-    const wanted = Math.min(this.#drafts, most);
+    const wanted = Math.min(this.#blockDrafts, most);
     const { worth } = this.#chooser;
     const drafts =
       treeNodes > 0

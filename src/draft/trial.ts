@@ -21,7 +21,10 @@ export class Trial {
   readonly acceptance: Acceptance;
   #pauseLeft = 0;
   #pauseNext = pauseRoundsFirst;
-  /** The next round is drafted even at an expected loss, to learn whether the text has changed. */
+  /**
+   * The next round is drafted even at an expected loss, and as wide as can be: after a pause, to learn
+   * whether the text has changed; and after a round that won, because easy text goes on.
+   */
   #probing = true;
 
   constructor(prior: Prior) {
@@ -64,5 +67,10 @@ export class Trial {
   /** Notes that the option was taken. */
   taken(): void {
     this.#probing = false;
+  }
+
+  /** What came of a round that was taken. */
+  ended(passes: number, tokens: number): void {
+    this.#probing = tokens > passes;
   }
 }
