@@ -25,7 +25,7 @@ export const blockPrior: Prior = (depth) =>
 export const copyPrior: Prior = () => 0.94;
 
 /**
- * How the drafts of one drafter land in one stream, by depth. Of a tree the depth of the path that
+ * How the drafts of one drafter land, by depth, in one stream or in all. Of a tree the depth of the path that
  * landed counts, so what is expected of its nodes is right for trees as wide as those of late.
  */
 export class Acceptance {

@@ -41,23 +41,24 @@ export class DraftHistory {
  */
 export class DraftChooser {
   readonly #history: DraftHistory;
-  readonly #copy: Trial;
-  readonly #model: Trial;
+  readonly #trials: Readonly<Record<"copy" | "model", Trial>>;
   readonly #budget = new LossBudget();
+  readonly #trust = new Trust();
   #choice: DraftChoice = plain;
   /** The time of the chosen round, in plain passes; null where costs are unknown. */
   #passes: number | null = null;
   /** The costs of the round at hand, and the ms of drafting it; null where costs are unknown. */
   #costs: CostTable | null = null;
   #askMs = 0;
-  readonly #trust = new Trust();
   /** What the drafter foresaw of a block that is verified; null: nothing. */
   #foreseen: number | null = null;
 
   constructor(history: DraftHistory = new DraftHistory()) {
     this.#history = history;
-    this.#copy = new Trial((depth) => history.copy.chance(depth));
-    this.#model = new Trial((depth) => history.model.chance(depth));
+    this.#trials = {
+      copy: new Trial((depth) => history.copy.chance(depth)),
+      model: new Trial((depth) => history.model.chance(depth)),
+    };
   }
 
   /**
@@ -74,9 +75,14 @@ export class DraftChooser {
     this.#askMs = 0;
     if (costs === null) return this.#choose(unmeasured(copied, modelled), null);
     const { passesMost, even } = this.#budget;
-    const copy = this.#copy.option(copied, this.#passesOf(0, costs), passesMost, even);
+    const copy = this.#trials.copy.option(copied, this.#passesOf(0, costs), passesMost, even);
     const askMs = costs.draftMs ?? 0;
-    const model = this.#model.option(modelled, this.#passesOf(askMs, costs), passesMost, even);
+    const model = this.#trials.model.option(
+      modelled,
+      this.#passesOf(askMs, costs),
+      passesMost,
+      even,
+    );
     if (copy && copy.rate >= (model?.rate ?? 0)) return this.#take("copy", copy);
     if (!model) return this.#choose(plain, 1);
     this.#askMs = askMs;
@@ -116,8 +122,8 @@ export class DraftChooser {
    */
   observe(proposed: number, accepted: number, missed: boolean, ms: number | null): void {
     const { source } = this.#choice;
-    if (source !== "none") {
-      const trial = source === "copy" ? this.#copy : this.#model;
+    const trial = source === "none" ? null : this.#trials[source];
+    if (source !== "none" && trial) {
       const judged = missed ? proposed : accepted;
       for (const acceptance of [trial.acceptance, this.#history[source]]) {
         acceptance.observe(judged, accepted);
@@ -129,33 +135,25 @@ export class DraftChooser {
     if (this.#costs && ms !== null) this.#time(this.#costs, proposed, ms);
     if (this.#passes === null) return;
     this.#budget.settle(this.#passes, accepted + 1);
-    if (source === "copy") this.#copy.ended(this.#passes, accepted + 1);
-    if (source === "model") this.#model.ended(this.#passes, accepted + 1);
+    trial?.ended(this.#passes, accepted + 1);
   }
 
   /** Learns from a round's time, and counts it as what it was. */
   #time(costs: CostTable, proposed: number, ms: number): void {
     const { pace } = this.#history;
     const drafted = this.#askMs > 0 || proposed > 0;
-    const expected = drafted
-      ? this.#askMs + costs.verifyMs(proposed + 1) + costs.keepMs
-      : costs.verifyMs(1);
-    pace.observe(drafted ? "drafted" : "plain", ms / expected);
-    if (drafted) this.#passes = (expected / costs.verifyMs(1)) * pace.scale;
+    pace.observe(drafted ? "drafted" : "plain", ms / roundMs(this.#askMs, costs, proposed));
+    if (drafted) this.#passes = this.#passesOf(this.#askMs, costs)(proposed);
   }
 
   /** The time of a round with so many drafts, in plain passes. */
   #passesOf(askMs: number, costs: CostTable): (drafts: number) => number {
     const { scale } = this.#history.pace;
     const plainMs = costs.verifyMs(1);
-    return (drafts) => {
-      const keepMs = drafts > 0 ? costs.keepMs : 0;
-      return (scale * (askMs + costs.verifyMs(drafts + 1) + keepMs)) / plainMs;
-    };
+    return (drafts) => (scale * roundMs(askMs, costs, drafts)) / plainMs;
   }
 
   #take(source: "copy" | "model", { drafts, passes }: Option): DraftChoice {
-    (source === "copy" ? this.#copy : this.#model).taken();
     return this.#choose({ source, rows: drafts + 1 }, passes);
   }
 
@@ -164,6 +162,11 @@ export class DraftChooser {
     this.#passes = passes;
     return choice;
   }
+}
+
+/** A round's time as it was measured; of no drafts that nobody was asked for, a plain pass's. */
+function roundMs(askMs: number, costs: CostTable, drafts: number): number {
+  return askMs + costs.verifyMs(drafts + 1) + (drafts > 0 ? costs.keepMs : 0);
 }
 
 /** Full windows, those that cost nothing first. */

@@ -35,6 +35,7 @@ class StreamDrafting implements Drafting {
   readonly #sampling: SamplingParams;
   readonly #lookup = new SuffixLookup();
   readonly #chooser: DraftChooser;
+
   constructor(setting: DraftSetting, sampling: SamplingParams, history: DraftHistory) {
     this.#chooser = new DraftChooser(history);
     this.#setting = setting;

@@ -22,8 +22,8 @@ export class Trial {
   #pauseLeft = 0;
   #pauseNext = pauseRoundsFirst;
   /**
-   * The next round is drafted even at an expected loss, and as wide as can be: after a pause, to learn
-   * whether the text has changed; and after a round that won, because easy text goes on.
+   * The next round is drafted even at an expected loss: after a pause, to learn whether the text has
+   * changed; and after a round that won, because easy text goes on.
    */
   #probing = true;
 
@@ -64,12 +64,7 @@ export class Trial {
     return null;
   }
 
-  /** Notes that the option was taken. */
-  taken(): void {
-    this.#probing = false;
-  }
-
-  /** What came of a round that was taken. */
+  /** What came of a round in which the option was taken. */
   ended(passes: number, tokens: number): void {
     this.#probing = tokens > passes;
   }
