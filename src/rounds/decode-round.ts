@@ -3,12 +3,13 @@ import type { Candidates } from "../backend/candidates.ts";
 import { firstRows } from "../backend/windows.ts";
 import type { Lattice } from "../draft/lattice.ts";
 import type { Proposal } from "../draft/proposal.ts";
-import { DeltafoldError, invariant } from "../errors.ts";
+import { DeltafoldError } from "../errors.ts";
 import { pageRows, roundRowsMax, windowRowsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
 import { type Accepted, acceptWindow } from "./accept.ts";
 import { blockSegment, extendContext, makeRoom } from "./drafter-context.ts";
 import type { LiveStream, StreamEnd } from "./live-stream.ts";
+import { growPages, streamSegment } from "./stream-segment.ts";
 
 /** One stream's part of a round. */
 interface Window {
@@ -101,7 +102,7 @@ async function draftBlocks(
   if (!drafter || streams.length === 0) return new Map();
   extendContext(backend, streams);
   const fit = Math.floor(Math.min(rowsMax / drafter.blockRows, drawsMax / (drafter.blockRows - 1)));
-  for (const stream of streams) grow(stream, drafter.blockRows);
+  for (const stream of streams) growPages(stream, drafter.blockRows);
   const passes: Promise<ReadonlyMap<LiveStream, Lattice>>[] = [];
   for (let first = 0; first < streams.length; first += fit) {
     const some = streams.slice(first, first + fit);
@@ -138,25 +139,15 @@ const rowsIn = ({ proposal }: Window): number => 1 + (proposal?.ids.length ?? 0)
 function windowSegment({ stream, proposal }: Window): SegmentRequest {
   const ids = [stream.pending, ...(proposal?.ids ?? [])];
   const parents = proposal?.parents ? [-1, ...proposal.parents.map((node) => node + 1)] : null;
-  grow(stream, ids.length);
-  const slot = stream.slot!;
+  growPages(stream, ids.length);
   return {
-    ids,
-    start: stream.rows,
-    stateSlot: slot,
-    nextSlot: slot,
-    pages: stream.pages!.pages,
+    ...streamSegment(stream, stream.rows, ids),
     draw: "all",
     candidates: stream.candidatesNeeded,
     keepLogits: stream.request.fingerprint,
     window: proposal !== null,
     parents,
   };
-}
-
-function grow(stream: LiveStream, rows: number): void {
-  const grown = stream.pages!.grow(stream.rows + rows);
-  invariant(grown, "the KV pages ran out: admission must keep every stream's pages");
 }
 
 /** What goes wrong with one stream's draws or listener is that stream's alone. */

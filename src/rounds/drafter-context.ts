@@ -2,6 +2,7 @@ import type { Backend } from "../backend/backend.ts";
 import { type DrafterShape, featureRowsOf } from "../model/drafter-shape.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
 import type { LiveStream } from "./live-stream.ts";
+import { streamSegment } from "./stream-segment.ts";
 
 /**
  * Before streams are fed: gives the drafter what their slots could not hold any longer. What waits
@@ -34,10 +35,8 @@ export function extendContext(backend: Backend, streams: readonly LiveStream[]):
     if (!stream.drafting) continue;
     while (stream.contextRows < stream.rows) {
       if (rows === backend.info.rowsMax) give();
-      // A slot is in a pass once.
-      if (segments.some(({ stateSlot }) => stateSlot === stream.slot)) give();
       const count = Math.min(stream.rows - stream.contextRows, backend.info.rowsMax - rows);
-      segments.push(contextSegment(stream, stream.contextRows, new Array<number>(count).fill(0)));
+      segments.push(streamSegment(stream, stream.contextRows, new Array<number>(count).fill(0)));
       stream.contextRows += count;
       rows += count;
     }
@@ -51,11 +50,5 @@ export function blockSegment(
   { blockRows, maskId, candidates }: DrafterShape,
 ): SegmentRequest {
   const ids = [stream.pending, ...new Array<number>(blockRows - 1).fill(maskId)];
-  return { ...contextSegment(stream, stream.rows, ids), draw: "block", candidates };
-}
-
-function contextSegment(stream: LiveStream, start: number, ids: readonly number[]): SegmentRequest {
-  const slot = stream.slot!;
-  const pages = stream.pages!.pages;
-  return { ids, start, stateSlot: slot, nextSlot: slot, pages, draw: "none", candidates: 0 };
+  return { ...streamSegment(stream, stream.rows, ids), draw: "block", candidates };
 }

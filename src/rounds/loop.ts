@@ -20,6 +20,7 @@ import { extendContext, makeRoom } from "./drafter-context.ts";
 import { type BackendCondition, LiveBackend } from "./live-backend.ts";
 import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
 import { schedule } from "./schedule.ts";
+import { growPages, streamSegment } from "./stream-segment.ts";
 
 /** Streams by what they do right now. */
 export interface LoopCounts {
@@ -101,7 +102,7 @@ export class RoundLoop implements AsyncDisposable {
     if (waiting >= queueRequestsMax) throw new QueueFullError(waiting);
     invariant(request.promptIds.length > 0 && request.maxTokens > 0, "an empty request");
     const drafting = request.draft ? (this.#drafting?.(request.sampling) ?? null) : null;
-    for (const id of drafting ? request.promptIds : []) drafting!.push(id);
+    if (drafting) for (const id of request.promptIds) drafting.push(id);
     const stream = new LiveStream(streamId(this.#nextId++), request, sink, drafting);
     this.#streams.push(stream);
     this.#running ??= this.#run();
@@ -273,18 +274,12 @@ const noPrints: Prints = { stateSha: null, contextSha: null };
 
 /** The next rows of a stream's prompt. */
 function chunkSegment(stream: LiveStream, rows: number, last: boolean): SegmentRequest {
-  const { slot, pages, request } = stream;
-  invariant(slot !== null && pages !== null, "a stream without a slot in a round");
-  const grown = pages.grow(stream.rows + rows);
-  invariant(grown, "the KV pages ran out: admission must keep every stream's pages");
+  const { promptIds, fingerprint } = stream.request;
+  growPages(stream, rows);
   return {
-    ids: request.promptIds.slice(stream.rows, stream.rows + rows),
-    start: stream.rows,
-    stateSlot: slot,
-    nextSlot: slot,
-    pages: pages.pages,
+    ...streamSegment(stream, stream.rows, promptIds.slice(stream.rows, stream.rows + rows)),
     draw: last ? "last" : "none",
     candidates: stream.candidatesNeeded,
-    keepLogits: request.fingerprint,
+    keepLogits: fingerprint,
   };
 }
