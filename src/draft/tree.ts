@@ -1,6 +1,7 @@
 import { invariant } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { windowRowsMax } from "../limits.ts";
+import { isTree } from "../model/plan.ts";
 import type { Codebooks, Lattice } from "./lattice.ts";
 import type { Drafts, Worth } from "./proposal.ts";
 import { type DraftPoint, RowScorer, ranksBefore } from "./scores.ts";
@@ -103,6 +104,5 @@ function depthFirst(tree: readonly Node[]): Drafts {
     }
   };
   lay(-1, -1);
-  const chain = parents.every((parent, at) => parent === at - 1);
-  return { ids, parents: chain ? null : parents };
+  return { ids, parents: isTree({ parents }) ? parents : null };
 }

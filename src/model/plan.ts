@@ -76,6 +76,10 @@ export function pathOf({ parents }: Pick<Segment, "parents">, local: number): nu
   return path;
 }
 
+/** Whether parents make a tree; those that say a chain make none. */
+export const isTree = ({ parents }: Pick<Segment, "parents">): boolean =>
+  parents?.some((parent, row) => parent !== row - 1) ?? false;
+
 /** How many ancestors each row of a segment has within it. */
 export function depthsOf({ parents, rows }: Pick<Segment, "parents" | "rows">): number[] {
   const depths: number[] = [];

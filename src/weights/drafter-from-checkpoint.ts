@@ -1,7 +1,7 @@
 import type { DrafterCheckpoint } from "../checkpoint/drafter.ts";
 import { drafterNames } from "../checkpoint/drafter-kind.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
-import { CheckpointError, invariant } from "../errors.ts";
+import { CheckpointError } from "../errors.ts";
 import type { ModelShape } from "../model/shape.ts";
 import { openMatrix } from "./checkpoint-matrix.ts";
 import { checkShape, floatType, presentTensor, type TakeTensor } from "./checkpoint-tensor.ts";
@@ -13,6 +13,7 @@ import { widen } from "./floats.ts";
 import { matrixBytes } from "./matrix-bytes.ts";
 import { quantizedMatrix } from "./quantized-matrix.ts";
 import type { MatrixRole } from "./roles.ts";
+import { tensorsByPath } from "./tensors-by-path.ts";
 import type { Matrix } from "./weights.ts";
 
 /** Columns that share a scale where a drafter is quantised at load. */
@@ -66,16 +67,7 @@ export async function drafterFromCheckpoint(
     shape,
     storedBytes: [...matrices.values()].reduce((sum, m) => sum + matrixBytes(m), vectorBytes),
     fingerprint: await weightsFingerprint([shape, quantized], checkpoint.headers, used),
-    matrix(path) {
-      const matrix = matrices.get(path);
-      invariant(matrix !== undefined, `no matrix ${path} of a drafter`);
-      return matrix;
-    },
-    async vector(path) {
-      const read = vectors.get(path);
-      invariant(read !== undefined, `no vector ${path} of a drafter`);
-      return await read();
-    },
+    ...tensorsByPath(matrices, vectors),
   };
   return { weights, codebooks: readCodebooks && (await readCodebooks()) };
 }

@@ -1,10 +1,11 @@
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
-import { CheckpointError, invariant } from "../errors.ts";
+import { CheckpointError } from "../errors.ts";
 import { openMatrix } from "./checkpoint-matrix.ts";
 import { openVector, type VectorReader } from "./checkpoint-vector.ts";
 import { weightsFingerprint } from "./fingerprint.ts";
 import { matrixRoles, vectorRoles } from "./roles.ts";
+import { tensorsByPath } from "./tensors-by-path.ts";
 import type { Matrix, Weights } from "./weights.ts";
 
 /**
@@ -42,16 +43,7 @@ export async function weightsFromCheckpoint(checkpoint: Checkpoint): Promise<Wei
     shape,
     storedBytes,
     fingerprint: await weightsFingerprint([shape, layout], headers, used),
-    matrix(path) {
-      const matrix = matrices.get(path);
-      invariant(matrix !== undefined, `no matrix ${path}`);
-      return matrix;
-    },
-    async vector(path) {
-      const read = vectors.get(path);
-      invariant(read !== undefined, `no vector ${path}`);
-      return read();
-    },
+    ...tensorsByPath(matrices, vectors),
   };
 }
 

@@ -1,11 +1,12 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import { InvariantError, invariant } from "../errors.ts";
+import { InvariantError } from "../errors.ts";
 import type { ModelShape } from "../model/shape.ts";
 import { hashName, uniform } from "./hash32.ts";
 import { matrixBytes } from "./matrix-bytes.ts";
 import { randomAffine, randomDense } from "./random-matrix.ts";
 import { type MatrixRole, matrixRoles, type VectorRole, vectorRoles } from "./roles.ts";
+import { tensorsByPath } from "./tensors-by-path.ts";
 import type { AffineBits, AffineGroupSize, Matrix, Weights } from "./weights.ts";
 
 export interface RandomOptions {
@@ -31,22 +32,19 @@ export function randomWeights(shape: ModelShape, options: RandomOptions): Weight
   }
   const embedding = matrices.get("embed_tokens");
   if (shape.tiedHead && embedding !== undefined) matrices.set("lm_head", embedding);
-  const vectors = new Map(vectorRoles(shape).map((role) => [role.path, role]));
-  for (const role of vectors.values()) storedBytes += 4 * elementCount(role.shape);
+  const roles = vectorRoles(shape);
+  for (const role of roles) storedBytes += 4 * elementCount(role.shape);
+  const vectors = new Map(
+    roles.map((role) => [
+      role.path,
+      async () => randomVector(role, hashName(options.seed, role.path)),
+    ]),
+  );
   return {
     shape,
     storedBytes,
     fingerprint: bytesToHex(sha256(utf8ToBytes(JSON.stringify(["random", shape, options])))),
-    matrix(path) {
-      const matrix = matrices.get(path);
-      invariant(matrix !== undefined, `no matrix ${path}`);
-      return matrix;
-    },
-    async vector(path) {
-      const role = vectors.get(path);
-      invariant(role !== undefined, `no vector ${path}`);
-      return randomVector(role, hashName(options.seed, path));
-    },
+    ...tensorsByPath(matrices, vectors),
   };
 }
 
@@ -72,6 +70,6 @@ function vectorRule(role: VectorRole): (unit: number) => number {
   throw new InvariantError(`no rule for random values of ${role.path}`);
 }
 
-function elementCount(shape: readonly number[]): number {
+export function elementCount(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
 }

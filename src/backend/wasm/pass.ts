@@ -1,4 +1,4 @@
-import { depthsOf, type Plan, pathOf, type Segment } from "../../model/plan.ts";
+import { depthsOf, isTree, type Plan, pathOf, type Segment } from "../../model/plan.ts";
 import { type Rotation, writeRope } from "../../model/rope.ts";
 import { isPrefix, type KeptWindow } from "../windows.ts";
 import type { Arena } from "./arena.ts";
@@ -127,10 +127,9 @@ export class PassWriter {
 
   /** The paths of a tree's rows; 0 where each row's parent is the row before it. */
   #treePaths(segment: Segment): number {
-    const { parents, rows } = segment;
-    if (!parents || parents.every((parent, row) => parent === row - 1)) return 0;
+    if (!isTree(segment)) return 0;
     const at = this.#paths;
-    for (let local = 0; local < rows; local++) this.#path(pathOf(segment, local));
+    for (let local = 0; local < segment.rows; local++) this.#path(pathOf(segment, local));
     return at;
   }
 

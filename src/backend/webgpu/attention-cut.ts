@@ -1,10 +1,9 @@
 import { pageRows } from "../../limits.ts";
-import type { Plan, Segment } from "../../model/plan.ts";
+import { isTree, type Plan, type Segment } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { BackendOptions } from "../backend.ts";
 import type { Defines } from "./preprocess.ts";
 import { powerOfTwoDivisor } from "./support.ts";
-import { isTree } from "./trees.ts";
 
 /** Tiles of 64 keys a chunk: part of the order of sums (`kernels/attend.wgsl`). */
 const chunkTiles = 8;

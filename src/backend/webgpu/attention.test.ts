@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { type PageId, pageId, slotId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
-import { pathOf, planPass, type SegmentRequest } from "../../model/plan.ts";
+import { isTree, pathOf, planPass, type SegmentRequest } from "../../model/plan.ts";
 import { rotationOf } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
@@ -16,7 +16,6 @@ import {
 import { KernelHarness, TestRandom } from "./kernel-harness.cases.ts";
 import { encodePass } from "./pass.ts";
 import { shapeDefines } from "./program.ts";
-import { isTree } from "./trees.ts";
 
 const harness = await KernelHarness.open();
 const seed = Date.now() % 1_000_000;

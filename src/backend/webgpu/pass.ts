@@ -1,11 +1,11 @@
 import { pageRows } from "../../limits.ts";
-import { depthsOf, type Plan, pathOf, type Segment } from "../../model/plan.ts";
+import { depthsOf, isTree, type Plan, pathOf, type Segment } from "../../model/plan.ts";
 import { type Rotation, writeRope } from "../../model/rope.ts";
 import type { BackendOptions } from "../backend.ts";
 import type { KeptWindow } from "../windows.ts";
 import type { AttentionCut } from "./attention-cut.ts";
 import { topOf, topOfPlan } from "./topk.ts";
-import { isTree, packPath, pathWords, scansOf } from "./trees.ts";
+import { packPath, pathWords, scansOf } from "./trees.ts";
 
 const headerWords = 16;
 const segmentWords = 8;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { slotId } from "../../ids.ts";
-import { planPass } from "../../model/plan.ts";
-import { isTree, packPath, scansOf } from "./trees.ts";
+import { isTree, planPass } from "../../model/plan.ts";
+import { packPath, scansOf } from "./trees.ts";
 
 const part = (slot: number, rows: number, parents: readonly number[] | null) => ({
   ids: new Array<number>(rows).fill(0),

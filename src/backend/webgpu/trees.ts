@@ -1,9 +1,5 @@
 import { windowRowsMax } from "../../limits.ts";
-import { type Plan, pathOf, type Segment } from "../../model/plan.ts";
-
-/** Whether a segment is a tree: one whose parents say that it is a chain is none. */
-export const isTree = ({ parents }: Pick<Segment, "parents">): boolean =>
-  parents?.some((parent, row) => parent !== row - 1) ?? false;
+import { isTree, type Plan, pathOf } from "../../model/plan.ts";
 
 /** Words of a packed path. */
 export const pathWords = 2;
