@@ -9,6 +9,15 @@ export function concat(arrays: readonly Float32Array[]): Float32Array {
   return all;
 }
 
+/** Fills arrays, in their order, from what `concat` made of such. */
+export function split(all: Float32Array, into: readonly Float32Array[]): void {
+  let at = 0;
+  for (const array of into) {
+    array.set(all.subarray(at, at + array.length));
+    at += array.length;
+  }
+}
+
 /** Convolution weights [channels, taps] → [taps, channels]. */
 export function transposed(values: Float32Array, taps: number): Float32Array {
   const channels = values.length / taps;

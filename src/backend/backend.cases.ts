@@ -3,6 +3,7 @@ import { NonFiniteLogitsError } from "../errors.ts";
 import { pageId, slotId } from "../ids.ts";
 import { planPass } from "../model/plan.ts";
 import { stateFingerprint } from "../state/fingerprint.ts";
+import { heldCases } from "./held.cases.ts";
 import { type BackendUnderTest, feed, pagesOf, prompt, segment, sizes } from "./suite.cases.ts";
 import { treeCases } from "./trees.cases.ts";
 import { windowCases } from "./windows.cases.ts";
@@ -156,6 +157,7 @@ export function backendCases(under: BackendUnderTest): void {
 
   windowCases(under);
   treeCases(under);
+  heldCases(under);
 
   test(`${name}: refuses plans that alias, and handles that were read`, async () => {
     await using backend = await under.open(sizes);

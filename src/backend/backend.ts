@@ -36,10 +36,10 @@ export interface Backend extends AsyncDisposable {
   /**
    * Commits a path of each window of a pass, in the order of its segments: some of its rows, each the
    * parent of the next, from the root on; or none. State, history, KV and features become, bit for bit,
-   * what a chain of just those rows makes of them. A window is open until then, and every pass, `save`
-   * and `restore` that uses its slot is refused; `open` and `release` drop it, and its entry here
-   * counts for nothing. A pass without open windows is refused. A window whose draws keep logits must
-   * be kept before the next pass.
+   * what a chain of just those rows makes of them. A window is open until then, and every pass, `save`,
+   * `hold`, `resume` and `restore` that uses its slot is refused; `open` and `release` drop it, and its
+   * entry here counts for nothing. A pass without open windows is refused. A window whose draws keep
+   * logits must be kept before the next pass.
    */
   keep(handle: PassHandle, paths: readonly (readonly number[])[]): void;
   /**
@@ -54,8 +54,18 @@ export interface Backend extends AsyncDisposable {
    * the drafter's pages until a context takes their places. Read like a pass.
    */
   draft(plan: Plan): PassHandle;
-  /** Copies a slot's state, history and the KV rows [0, rows) in `pages` out. */
-  save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot>;
+  /**
+   * Sets a slot's state and history aside, on the device. The KV stays in its pages, which whoever holds
+   * the state must leave as they are up to here. The slot must not be fed before this resolves.
+   * @throws MemoryError where the device has no room for another
+   */
+  hold(slot: SlotId): Promise<HeldState>;
+  /** Makes an open slot continue from a held state. Its features and kept logits are gone. */
+  resume(slot: SlotId, held: HeldState): void;
+  /** Copies the keys and values of a page, the drafter's among them. */
+  copyPage(from: PageId, to: PageId): void;
+  /** Copies a slot's state, or a held one, its history and the KV rows [0, rows) in `pages` out. */
+  save(source: SlotId | HeldState, pages: readonly PageId[], rows: number): Promise<Snapshot>;
   /** Writes a snapshot into an open slot and its pages. It must not change before the next `read` or `save`. */
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void;
   /** Gives a slot back. */
@@ -137,6 +147,12 @@ export interface PassResult {
   readonly taps: readonly Float32Array[];
   /** Of a draft pass with a selector: [draws, rank], what each draw's candidates are scored with. */
   readonly selector: Float32Array | null;
+}
+
+/** A slot's state and history, set aside on its backend. Disposing of it gives its memory back. */
+export interface HeldState extends Disposable {
+  /** What it takes on the device. */
+  readonly bytes: number;
 }
 
 /** A slot's state at a position, as little-endian floats of the backend's own. */

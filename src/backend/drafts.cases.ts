@@ -257,6 +257,33 @@ export function draftCases(under: DraftsUnderTest): void {
     expect(() => backend.restore(slotId(2), pagesOf(2), short)).toThrow(/floats of draftKeys/);
   });
 
+  test(`${name}: a fork has the context of its pages, and extends it by what it is fed`, async () => {
+    await using backend = await open();
+    for (const slot of [0, 1, 2]) backend.open(slotId(slot));
+    await feedBoth(backend, 2, contextRows, 64);
+    // Features that the fork's slot has from before.
+    await feed(backend, 1, prompt.slice(40, 120), 40);
+    await feedBoth(backend, 0, 70, 64);
+    const [shared, origin] = pagesOf(0);
+    const [, copy] = pagesOf(1);
+    backend.copyPage(origin!, copy!);
+    using held = await backend.hold(slotId(0));
+    backend.resume(slotId(1), held);
+    const pages = [shared!, copy!];
+    const saved = await backend.save(slotId(0), pagesOf(0), 70);
+    expect(await backend.save(held, pages, 70)).toEqual({ ...saved, logits: null });
+    // The origin goes its own way in the page that was copied.
+    const others = prompt.slice(0, 30);
+    await backend.read(backend.prefill(planPass([segment(0, 70, others)])));
+    extend(backend, 0, 70, contextRows);
+    const rows = prompt.slice(70, contextRows);
+    await backend.read(backend.prefill(planPass([segment(1, 70, rows, { pages })])));
+    const nothing = rows.map(() => 0);
+    backend.extend(planPass([segment(1, 70, nothing, { draw: "none", pages })]));
+    const whole = await backend.save(slotId(2), pagesOf(2), contextRows);
+    expect(await backend.save(slotId(1), pages, contextRows)).toEqual(whole);
+  });
+
   test.each([true, false])(
     `${name}: a row sees what its layer's window and causality (%s) show`,
     async (causal) => {

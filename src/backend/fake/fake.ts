@@ -4,10 +4,18 @@ import { pageRows } from "../../limits.ts";
 import { type DrafterShape, featureRowsOf } from "../../model/drafter-shape.ts";
 import { depthsOf, type Plan, pathOf, type Segment, validatePlan } from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
-import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
+import type {
+  Backend,
+  BackendInfo,
+  HeldState,
+  PassHandle,
+  PassResult,
+  Snapshot,
+} from "../backend.ts";
 import { orderCandidates } from "../candidates.ts";
 import { checkDraft, checkExtend } from "../draft-plans.ts";
 import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { HeldStates } from "../held.ts";
 import { OpenWindows } from "../windows.ts";
 import { mix } from "./mix.ts";
 
@@ -38,6 +46,8 @@ export class FakeBackend implements Backend {
   readonly lost: Promise<BackendLostError>;
   /** Slots that are open and not released: zero at the end of a test. */
   readonly openSlots: Set<SlotId> = new Set();
+  /** States that are held and not disposed of: none at the end of a test. */
+  readonly heldStates: HeldStates<number> = new HeldStates(4);
   readonly #options: FakeOptions;
   readonly #states: Uint32Array;
   /** [page, row]: a hash of the token and position written there. */
@@ -159,15 +169,45 @@ export class FakeBackend implements Backend {
     return result;
   }
 
-  async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+  async hold(slot: SlotId): Promise<HeldState> {
     this.#check();
     this.#windows.refuse(slot);
+    this.#refuseClosed(slot);
+    // A device may have to look for room first: a slot that is fed meanwhile is held as it is then.
+    await Promise.resolve();
+    this.#check();
+    return this.heldStates.add(() => this.#states[slot]!);
+  }
+
+  resume(slot: SlotId, held: HeldState): void {
+    this.#check();
+    this.#windows.refuse(slot);
+    this.#refuseClosed(slot);
+    this.#states[slot] = this.heldStates.contentOf(held);
+    this.#kept.delete(slot);
+    const features = this.#feature(slot, 0);
+    this.#features.fill(0, features, features + this.#featureRows);
+  }
+
+  copyPage(from: PageId, to: PageId): void {
+    this.#check();
+    for (const words of [this.#pages, this.#context]) {
+      words.copyWithin(to * pageRows, from * pageRows, (from + 1) * pageRows);
+    }
+  }
+
+  async save(
+    source: SlotId | HeldState,
+    pages: readonly PageId[],
+    rows: number,
+  ): Promise<Snapshot> {
+    this.#check();
+    const { word, logits } = this.#stateOf(source);
     const keys = Float32Array.from({ length: rows }, (_, row) => this.#kv(pages, row));
     const draftKeys = Float32Array.from({ length: this.#options.drafter ? rows : 0 }, (_, row) => {
       return this.#context[this.#at(pages, row)]!;
     });
-    const state = Float32Array.of(this.#states[slot]! >>> 8, this.#states[slot]! & 0xff);
-    const logits = this.#kept.get(slot) ?? null;
+    const state = Float32Array.of(word >>> 8, word & 0xff);
     const history = new Float32Array(0);
     return { rows, state, history, keys, values: keys, draftKeys, draftValues: draftKeys, logits };
   }
@@ -202,6 +242,19 @@ export class FakeBackend implements Backend {
     return handle;
   }
 
+  /** What `save` copies besides the KV. */
+  #stateOf(source: SlotId | HeldState): { word: number; logits: Float32Array | null } {
+    if (typeof source === "object") {
+      return { word: this.heldStates.contentOf(source), logits: null };
+    }
+    this.#windows.refuse(source);
+    return { word: this.#states[source]!, logits: this.#kept.get(source) ?? null };
+  }
+
+  #refuseClosed(slot: SlotId): void {
+    invariant(this.openSlots.has(slot), `slot ${slot} is not open`);
+  }
+
   #check(): void {
     if (this.#lostError) throw this.#lostError;
   }
@@ -224,7 +277,7 @@ export class FakeBackend implements Backend {
   /** Feeds a segment's rows; returns each row's hash over the state and all the KV it sees. */
   #advance(plan: Plan, segment: Segment): number[] {
     const { stateSlot, nextSlot, pages, start, firstRow, rows, window } = segment;
-    invariant(this.openSlots.has(nextSlot), `slot ${nextSlot} is not open`);
+    this.#refuseClosed(nextSlot);
     const ids: readonly TokenId[] = plan.ids.slice(firstRow, firstRow + rows);
     const depths = depthsOf(segment);
     const histories = ids.map((id, local) => {

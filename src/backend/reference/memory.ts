@@ -2,7 +2,9 @@ import type { PageId } from "../../ids.ts";
 import { drafterSizes, featureRowsOf } from "../../model/drafter-shape.ts";
 import type { Segment } from "../../model/plan.ts";
 import { derivedSizes } from "../../model/shape.ts";
+import { concat, split } from "../arrays.ts";
 import type { BackendOptions } from "../backend.ts";
+import type { StateArrays } from "../held.ts";
 import { type HeadShape, type KvPages, kvOffset, pageFloats } from "./attention.ts";
 
 /** What a slot remembers; state and history are one array a linear layer. */
@@ -68,6 +70,18 @@ function kvStore(shape: HeadShape, layers: number, pages: number): KvStore {
 const arrays = (count: number, length: number): Float32Array[] =>
   Array.from({ length: count }, () => new Float32Array(length));
 
+/** Copies a slot's state and history out. */
+export const readState = ({ state, history }: SlotState): StateArrays => ({
+  state: concat(state),
+  history: concat(history),
+});
+
+/** Writes what `readState` gave. */
+export function writeState(slot: SlotState, { state, history }: StateArrays): void {
+  split(state, slot.state);
+  split(history, slot.history);
+}
+
 /** The features of a place. */
 export const featuresOf = ({ features }: SlotState, place: number): Float32Array =>
   features[place % features.length]!;
@@ -102,6 +116,15 @@ function copyRow(
       keys.copyWithin(target, at, at + shape.headDim);
       values.copyWithin(target, at, at + shape.headDim);
     }
+  }
+}
+
+/** Copies a page's keys and values in every layer. */
+export function copyPage({ shape, layers }: KvStore, from: PageId, to: PageId): void {
+  const floats = pageFloats(shape);
+  for (const { keys, values } of layers) {
+    keys.copyWithin(to * floats, from * floats, (from + 1) * floats);
+    values.copyWithin(to * floats, from * floats, (from + 1) * floats);
   }
 }
 

@@ -9,12 +9,14 @@ import type {
   Backend,
   BackendInfo,
   BackendOptions,
+  HeldState,
   PassHandle,
   PassResult,
   Snapshot,
 } from "../backend.ts";
 import { checkDraft, checkExtend } from "../draft-plans.ts";
 import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { copyHeld, HeldStates, heldBytes, type SlotArrays, type StateArrays } from "../held.ts";
 import { checkSnapshot } from "../snapshot.ts";
 import { OpenWindows } from "../windows.ts";
 import { commit } from "./delta-steps.ts";
@@ -26,7 +28,16 @@ import {
   referenceBytes,
   referenceSteps,
 } from "./load.ts";
-import { movePath, type ReferenceMemory, readKv, referenceMemory, writeKv } from "./memory.ts";
+import {
+  copyPage,
+  movePath,
+  type ReferenceMemory,
+  readKv,
+  readState,
+  referenceMemory,
+  writeKv,
+  writeState,
+} from "./memory.ts";
 import { ReferencePass } from "./pass.ts";
 
 /**
@@ -43,6 +54,7 @@ export class ReferenceBackend implements Backend {
   readonly #results = new Map<PassHandle, PassResult>();
   readonly #keptLogits = new Map<SlotId, Float32Array>();
   readonly #windows = new OpenWindows();
+  readonly #held: HeldStates<StateArrays>;
   /** By slot, the pass of its latest window. */
   readonly #windowPasses = new Map<SlotId, ReferencePass>();
   #passes = 0;
@@ -52,6 +64,7 @@ export class ReferenceBackend implements Backend {
     this.#steps = referenceSteps(options);
     this.#memory = referenceMemory(options);
     this.#headRows = headRowsOf(options);
+    this.#held = new HeldStates(heldBytes(options.weights.shape));
     this.info = {
       name: "reference",
       device: "plain TypeScript",
@@ -134,21 +147,35 @@ export class ReferenceBackend implements Backend {
     return result;
   }
 
-  async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+  async hold(slot: SlotId): Promise<HeldState> {
     this.#windows.refuse(slot);
-    const { slots, kv, draftKv } = this.#memory;
-    const { state, history } = slots[slot]!;
-    const { keys, values } = readKv(kv, pages, rows);
+    return this.#held.add(() => readState(this.#memory.slots[slot]!));
+  }
+
+  resume(slot: SlotId, held: HeldState): void {
+    this.#windows.refuse(slot);
+    writeState(this.#memory.slots[slot]!, this.#held.contentOf(held));
+    this.#keptLogits.delete(slot);
+  }
+
+  copyPage(from: PageId, to: PageId): void {
+    copyPage(this.#memory.kv, from, to);
+    copyPage(this.#memory.draftKv, from, to);
+  }
+
+  async save(
+    source: SlotId | HeldState,
+    pages: readonly PageId[],
+    rows: number,
+  ): Promise<Snapshot> {
+    const { kv, draftKv } = this.#memory;
     const draft = readKv(draftKv, pages, rows);
     return {
       rows,
-      state: concat(state),
-      history: concat(history),
-      keys,
-      values,
+      ...this.#stateOf(source),
+      ...readKv(kv, pages, rows),
       draftKeys: draft.keys,
       draftValues: draft.values,
-      logits: this.#keptLogits.get(slot) ?? null,
     };
   }
 
@@ -157,13 +184,7 @@ export class ReferenceBackend implements Backend {
     checkSnapshot(this.info, pages, snapshot);
     keepLogits(this.#keptLogits, slot, snapshot.logits);
     const { slots, kv, draftKv } = this.#memory;
-    const { state, history } = slots[slot]!;
-    state.forEach((array, layer) => {
-      array.set(snapshot.state.subarray(layer * array.length, (layer + 1) * array.length));
-    });
-    history.forEach((array, layer) => {
-      array.set(snapshot.history.subarray(layer * array.length, (layer + 1) * array.length));
-    });
+    writeState(slots[slot]!, snapshot);
     writeKv(kv, pages, snapshot.rows, snapshot);
     const draft = { keys: snapshot.draftKeys, values: snapshot.draftValues };
     writeKv(draftKv, pages, snapshot.rows, draft);
@@ -176,6 +197,14 @@ export class ReferenceBackend implements Backend {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#results.clear();
+  }
+
+  /** Copies all but the KV. */
+  #stateOf(source: SlotId | HeldState): SlotArrays {
+    if (typeof source === "object") return copyHeld(this.#held.contentOf(source));
+    this.#windows.refuse(source);
+    const logits = this.#keptLogits.get(source) ?? null;
+    return { ...readState(this.#memory.slots[source]!), logits };
   }
 
   #begin(plan: Plan): PassHandle {

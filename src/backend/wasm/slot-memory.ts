@@ -1,13 +1,14 @@
 import type { PageId, SlotId } from "../../ids.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
-import { concat } from "../arrays.ts";
+import { concat, split } from "../arrays.ts";
 import type { Snapshot } from "../backend.ts";
+import type { StateArrays } from "../held.ts";
 import type { Arena } from "./arena.ts";
 import { PAGE_ROWS } from "./layout.ts";
 import type { KvPlaces, Places } from "./places.ts";
 
-/** What a snapshot takes from the arena; logits are kept elsewhere. */
-type SlotSnapshot = Omit<Snapshot, "logits">;
+/** What a snapshot takes from the pages. */
+type PageArrays = Pick<Snapshot, "keys" | "values" | "draftKeys" | "draftValues">;
 
 /** Slots and pages in the arena, as the host copies them in and out between passes. */
 export class SlotMemory {
@@ -28,31 +29,43 @@ export class SlotMemory {
     for (const array of [...this.#states(slot), ...this.#histories(slot)]) array.fill(0);
   }
 
-  save(slot: SlotId, pages: readonly PageId[], rows: number): SlotSnapshot {
+  /** Copies a slot's state and history out. */
+  readState(slot: SlotId): StateArrays {
+    return { state: concat(this.#states(slot)), history: concat(this.#histories(slot)) };
+  }
+
+  /** @param from of this shape */
+  writeState(slot: SlotId, from: StateArrays): void {
+    split(from.state, this.#states(slot));
+    split(from.history, this.#histories(slot));
+  }
+
+  /** Copies the KV of places [0, rows) out. */
+  readPages(pages: readonly PageId[], rows: number): PageArrays {
     const { kv, draft } = this.#places;
     const [keys, values] = this.#readKv(kv, pages, rows);
     const [draftKeys, draftValues] = draft
       ? this.#readKv(draft.kv, pages, rows)
       : [new Float32Array(0), new Float32Array(0)];
-    return {
-      rows,
-      state: concat(this.#states(slot)),
-      history: concat(this.#histories(slot)),
-      keys,
-      values,
-      draftKeys,
-      draftValues,
-    };
+    return { keys, values, draftKeys, draftValues };
   }
 
-  /** @param snapshot of this shape */
-  restore(slot: SlotId, pages: readonly PageId[], snapshot: SlotSnapshot): void {
+  /** Writes what `readPages` gave. */
+  writePages(pages: readonly PageId[], rows: number, from: PageArrays): void {
     const { kv, draft } = this.#places;
-    const { rows, keys, values, draftKeys, draftValues } = snapshot;
-    split(snapshot.state, this.#states(slot));
-    split(snapshot.history, this.#histories(slot));
-    this.#writeKv(kv, pages, rows, keys, values);
-    if (draft) this.#writeKv(draft.kv, pages, rows, draftKeys, draftValues);
+    this.#writeKv(kv, pages, rows, from.keys, from.values);
+    if (draft) this.#writeKv(draft.kv, pages, rows, from.draftKeys, from.draftValues);
+  }
+
+  /** Copies a page's keys and values in every layer, the drafter's among them. */
+  copyPage(from: PageId, to: PageId): void {
+    const { kv, draft } = this.#places;
+    for (const { keys, values, pageBytes } of draft ? [kv, draft.kv] : [kv]) {
+      for (const layer of [...keys, ...values]) {
+        const page = this.#arena.f32(layer + from * pageBytes, pageBytes / 4);
+        this.#arena.f32(layer + to * pageBytes, pageBytes / 4).set(page);
+      }
+    }
   }
 
   #readKv(
@@ -114,13 +127,5 @@ export class SlotMemory {
     return this.#places.histories.map((at) =>
       this.#arena.f32(at + 4 * slot * this.#historyFloats, this.#historyFloats),
     );
-  }
-}
-
-function split(from: Float32Array, into: readonly Float32Array[]): void {
-  let at = 0;
-  for (const array of into) {
-    array.set(from.subarray(at, at + array.length));
-    at += array.length;
   }
 }

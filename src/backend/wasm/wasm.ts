@@ -7,12 +7,14 @@ import type {
   Backend,
   BackendInfo,
   BackendOptions,
+  HeldState,
   PassHandle,
   PassResult,
   Snapshot,
 } from "../backend.ts";
 import { checkDraft, checkExtend } from "../draft-plans.ts";
 import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { copyHeld, HeldStates, heldBytes, type SlotArrays, type StateArrays } from "../held.ts";
 import { checkSnapshot } from "../snapshot.ts";
 import { OpenWindows } from "../windows.ts";
 import { Arena } from "./arena.ts";
@@ -54,6 +56,7 @@ export class WasmBackend implements Backend {
   readonly #results = new Map<PassHandle, Promise<PassResult>>();
   readonly #keptLogits = new Map<SlotId, Float32Array>();
   readonly #windows = new OpenWindows();
+  readonly #held: HeldStates<StateArrays>;
   #passes = 0;
   /** Everything that touches the memory, in order. */
   #tail: Promise<unknown> = Promise.resolve();
@@ -73,6 +76,7 @@ export class WasmBackend implements Backend {
     this.#pool = pool;
     this.#writer = new PassWriter(arena, places.pass);
     this.#memory = new SlotMemory(arena, places, shape);
+    this.#held = new HeldStates(heldBytes(shape));
     this.#rotation = rotationOf(shape);
     this.#draftRotation = drafter && drafterRotation(drafter.rope, drafter.headDim);
     this.#draftVocabulary = options.drafter?.vocabulary ?? shape.vocabSize;
@@ -147,8 +151,8 @@ export class WasmBackend implements Backend {
 
   keep(handle: PassHandle, paths: readonly (readonly number[])[]): void {
     // The caller's arrays may change before the next pass.
-    const held = paths.map((path) => [...path]);
-    const kept = this.#windows.close(handle, held);
+    const own = paths.map((path) => [...path]);
+    const kept = this.#windows.close(handle, own);
     if (kept.length === 0) return;
     this.#queue(async () => {
       for (const { slot, draw } of kept) {
@@ -192,23 +196,43 @@ export class WasmBackend implements Backend {
     return result;
   }
 
-  async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+  async hold(slot: SlotId): Promise<HeldState> {
     this.#windows.refuse(slot);
+    return this.#settled(() => this.#held.add(() => this.#memory.readState(slot)));
+  }
+
+  resume(slot: SlotId, held: HeldState): void {
+    this.#windows.refuse(slot);
+    const state = this.#held.contentOf(held);
+    this.#settled(() => {
+      this.#keptLogits.delete(slot);
+      this.#memory.writeState(slot, state);
+    });
+  }
+
+  copyPage(from: PageId, to: PageId): void {
+    this.#settled(() => this.#memory.copyPage(from, to));
+  }
+
+  async save(
+    source: SlotId | HeldState,
+    pages: readonly PageId[],
+    rows: number,
+  ): Promise<Snapshot> {
+    const state = this.#stateOf(source);
     // The caller's array may change before this comes to be done.
-    const held = [...pages];
-    return this.#settled(() => ({
-      ...this.#memory.save(slot, held, rows),
-      logits: this.#keptLogits.get(slot) ?? null,
-    }));
+    const own = [...pages];
+    return this.#settled(() => ({ rows, ...state(), ...this.#memory.readPages(own, rows) }));
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
     this.#windows.refuse(slot);
     checkSnapshot(this.info, pages, snapshot);
-    const held = [...pages];
+    const own = [...pages];
     this.#settled(() => {
       keepLogits(this.#keptLogits, slot, snapshot.logits);
-      this.#memory.restore(slot, held, snapshot);
+      this.#memory.writeState(slot, snapshot);
+      this.#memory.writePages(own, snapshot.rows, snapshot);
     });
   }
 
@@ -221,6 +245,19 @@ export class WasmBackend implements Backend {
     await this.#tail;
     this.#results.clear();
     await this.#pool.stop();
+  }
+
+  /** Copies all but the KV, once its turn comes; a held state is known by then. */
+  #stateOf(source: SlotId | HeldState): () => SlotArrays {
+    if (typeof source === "object") {
+      const held = this.#held.contentOf(source);
+      return () => copyHeld(held);
+    }
+    this.#windows.refuse(source);
+    return () => ({
+      ...this.#memory.readState(source),
+      logits: this.#keptLogits.get(source) ?? null,
+    });
   }
 
   /** The next pass's handle; its windows are open. */

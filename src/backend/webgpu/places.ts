@@ -35,6 +35,8 @@ export interface Places {
   /** Linear layers that share a buffer, for each of these three: one dispatch commits their windows. */
   readonly layersABuffer: number;
   readonly kv: KvStore;
+  /** Keys or values of a page, on their way to another. */
+  readonly pageCopy: GPUBuffer;
   /**
    * Attention before its merge (`kernels/attend.wgsl`, `kernels/draft_attend.wgsl`): room for
    * `partialRows` rows of all heads.
@@ -119,6 +121,7 @@ export async function placeAll(memory: BufferSource, options: PlaceOptions): Pro
     windowLogs: await together("window logs", slotFloats[2]),
     layersABuffer,
     kv,
+    pageCopy: await bytes("page copy", Math.max(kvPages.pageBytes, draftKv?.pages.pageBytes ?? 0)),
     partialOuts: await create(
       "partial outs",
       Math.max(partials * shape.headDim, draftPartials.outs),

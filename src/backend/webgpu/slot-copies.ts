@@ -1,4 +1,5 @@
 import type { PageId, SlotId } from "../../ids.ts";
+import { pageRows } from "../../limits.ts";
 import { derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { concat } from "../arrays.ts";
 import type { Snapshot } from "../backend.ts";
@@ -11,7 +12,14 @@ const none: KvRows = { keys: new Float32Array(0), values: new Float32Array(0) };
 /** Where something begins. */
 type Start = Pick<Range, "buffer" | "offset">;
 
-/** Copies what a slot holds, out and in. */
+/** What has `floats` at an index of an array of such. */
+const part = ({ buffer, offset }: Start, index: number, floats: number): Range => ({
+  buffer,
+  offset: offset + 4 * index * floats,
+  bytes: 4 * floats,
+});
+
+/** Copies what slots and pages hold, out, in and from one to another. */
 export class SlotCopies {
   readonly #device: GPUDevice;
   readonly #readback: Readback;
@@ -26,44 +34,49 @@ export class SlotCopies {
   }
 
   /**
-   * Everything of a slot after what was submitted so far.
+   * Where a slot's state lies: each layer's, then each layer's conv history.
    * @param history which of the conv histories is its latest
-   * @param keepsLogits whether it has a kept row
+   */
+  stateOf(slot: SlotId, history: number): Range[] {
+    const { states, histories } = this.#places;
+    const { stateFloats, historyFloats } = derivedSizes(this.#shape);
+    return [
+      ...states.map((layer) => part(layer, slot, stateFloats)),
+      ...histories.map((layer) => part(layer, history, historyFloats)),
+    ];
+  }
+
+  /**
+   * Everything of a stream after what was submitted so far.
+   * @param of where its state lies, a slot's or a held one
+   * @param kept the slot that has its kept logits row
    */
   async save(
-    slot: SlotId,
-    history: number,
+    of: readonly Range[],
+    kept: SlotId | null,
     pages: readonly PageId[],
     rows: number,
-    keepsLogits: boolean,
   ): Promise<Snapshot> {
-    const { states, histories, kv, keptLogits, drafter } = this.#places;
-    const { stateFloats, historyFloats } = derivedSizes(this.#shape);
+    const { states, kv, keptLogits, drafter } = this.#places;
     const { vocabSize } = this.#shape;
-    const part = (of: Start, index: number, floats: number): Range => ({
-      buffer: of.buffer,
-      offset: of.offset + 4 * index * floats,
-      bytes: 4 * floats,
-    });
-    const kept = { buffer: keptLogits, offset: 0 };
     const ranges = {
-      state: states.map((layer) => part(layer, slot, stateFloats)),
-      history: histories.map((layer) => part(layer, history, historyFloats)),
-      logits: keepsLogits ? [part(kept, slot, vocabSize)] : [],
+      state: of.slice(0, states.length),
+      history: of.slice(states.length),
+      logits: kept === null ? [] : [part({ buffer: keptLogits, offset: 0 }, kept, vocabSize)],
       kv: kv.ranges(pages, rows),
       draft: drafter?.kv.ranges(pages, rows) ?? [],
     };
     const parts = await this.#readback.bring(Object.values(ranges).flat());
-    const next = (of: readonly Range[]) => parts.splice(0, of.length);
+    const next = (asked: readonly Range[]) => parts.splice(0, asked.length);
     const state = concat(next(ranges.state));
-    const conv = concat(next(ranges.history));
+    const history = concat(next(ranges.history));
     const [logits = null] = next(ranges.logits);
     const { keys, values } = kv.rowsFrom(next(ranges.kv), rows);
     const draft = drafter?.kv.rowsFrom(next(ranges.draft), rows) ?? none;
     return {
       rows,
       state,
-      history: conv,
+      history,
       keys,
       values,
       draftKeys: draft.keys,
@@ -92,6 +105,22 @@ export class SlotCopies {
     const { keys, values, draftKeys, draftValues } = snapshot;
     kv.write(queue, pages, snapshot.rows, { keys, values });
     drafter?.kv.write(queue, pages, snapshot.rows, { keys: draftKeys, values: draftValues });
+  }
+
+  /** What a page holds becomes what another does, in every layer. */
+  copyPage(from: PageId, to: PageId): void {
+    const { kv, drafter, pageCopy } = this.#places;
+    const encoder = this.#device.createCommandEncoder();
+    for (const store of drafter ? [kv, drafter.kv] : [kv]) {
+      const targets = store.ranges([to], pageRows);
+      store.ranges([from], pageRows).forEach(({ buffer, offset, bytes }, index) => {
+        const target = targets[index]!;
+        // WebGPU copies no buffer to itself.
+        encoder.copyBufferToBuffer(buffer, offset, pageCopy, 0, bytes);
+        encoder.copyBufferToBuffer(pageCopy, 0, target.buffer, target.offset, bytes);
+      });
+    }
+    this.#device.queue.submit([encoder.finish()]);
   }
 
   /** A new slot's: zero. */

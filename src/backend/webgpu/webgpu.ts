@@ -1,9 +1,16 @@
 import { type BackendLostError, invariant } from "../../errors.ts";
-import type { PageId, SlotId } from "../../ids.ts";
+import { type PageId, type SlotId, slotId } from "../../ids.ts";
 import { type Plan, segmentOf, validatePlan } from "../../model/plan.ts";
 import { type Rotation, rotationOf } from "../../model/rope.ts";
 import type { ModelShape } from "../../model/shape.ts";
-import type { Backend, BackendInfo, PassHandle, PassResult, Snapshot } from "../backend.ts";
+import type {
+  Backend,
+  BackendInfo,
+  HeldState,
+  PassHandle,
+  PassResult,
+  Snapshot,
+} from "../backend.ts";
 import { checkDraft, checkExtend } from "../draft-plans.ts";
 import { checkSnapshot } from "../snapshot.ts";
 import { isPrefix, type KeptWindow, OpenWindows } from "../windows.ts";
@@ -13,6 +20,7 @@ import { type DeviceGuard, type OpenDevice, openDevice } from "./device.ts";
 import { DeviceMemory, RefusedError } from "./device-memory.ts";
 import { Drafting } from "./drafting.ts";
 import { checkFit, roomOf, wasRefused } from "./fit.ts";
+import { HeldBuffers } from "./held-buffers.ts";
 import { likelyNext } from "./likely-next.ts";
 import { encodeKeeps, encodePass, type HistoryTurns } from "./pass.ts";
 import { PassCommands } from "./pass-commands.ts";
@@ -21,7 +29,7 @@ import { type Places, placeAll } from "./places.ts";
 import type { GpuPlatform } from "./platform.ts";
 import { type PassCounts, type Program, type ProgramOptions, plainCounts } from "./program.ts";
 import type { Arithmetic } from "./projection-layout.ts";
-import { Readback } from "./readback.ts";
+import { type Range, Readback } from "./readback.ts";
 import { Results } from "./results.ts";
 import { SlotCopies } from "./slot-copies.ts";
 import {
@@ -62,6 +70,7 @@ export class WebgpuBackend implements Backend {
   readonly #headRows: number;
   readonly #readback: Readback;
   readonly #copies: SlotCopies;
+  readonly #held: HeldBuffers;
   readonly #results: Results;
   readonly #given = new Map<PassHandle, Promise<PassResult>>();
   /** Slots whose kept logits row is valid. */
@@ -101,6 +110,9 @@ export class WebgpuBackend implements Backend {
     this.#headRows = headRowsOf(options);
     this.#readback = new Readback(open, memory);
     this.#copies = new SlotCopies(device, this.#readback, places, weights.shape);
+    // Every slot's parts are as large as the first one's.
+    const partBytes = this.#stateOf(slotId(0)).map(({ bytes }) => bytes);
+    this.#held = new HeldBuffers(open, memory, partBytes);
     this.#results = new Results(this.#readback, places);
     this.lost = open.guard.lost;
     const { stateBytes, kvBytes, workspaceBytes } = places.memory;
@@ -224,12 +236,40 @@ export class WebgpuBackend implements Backend {
     return await result;
   }
 
-  async save(slot: SlotId, pages: readonly PageId[], rows: number): Promise<Snapshot> {
+  async hold(slot: SlotId): Promise<HeldState> {
     this.#guard.check();
     this.#windows.refuse(slot);
-    const keepsLogits = this.#kept.has(slot);
     this.#commit();
-    return await this.#copies.save(slot, this.#history(slot), pages, rows, keepsLogits);
+    return await this.#held.hold(this.#stateOf(slot));
+  }
+
+  resume(slot: SlotId, held: HeldState): void {
+    this.#guard.check();
+    this.#windows.refuse(slot);
+    this.#commit();
+    this.#held.resume(held, this.#stateOf(slot));
+    this.#kept.delete(slot);
+  }
+
+  copyPage(from: PageId, to: PageId): void {
+    this.#guard.check();
+    this.#commit();
+    this.#copies.copyPage(from, to);
+  }
+
+  async save(
+    source: SlotId | HeldState,
+    pages: readonly PageId[],
+    rows: number,
+  ): Promise<Snapshot> {
+    this.#guard.check();
+    if (typeof source === "number") this.#windows.refuse(source);
+    this.#commit();
+    if (typeof source !== "number") {
+      return await this.#copies.save(this.#held.partsOf(source), null, pages, rows);
+    }
+    const kept = this.#kept.has(source) ? source : null;
+    return await this.#copies.save(this.#stateOf(source), kept, pages, rows);
   }
 
   restore(slot: SlotId, pages: readonly PageId[], snapshot: Snapshot): void {
@@ -251,7 +291,7 @@ export class WebgpuBackend implements Backend {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.allSettled(this.#given.values());
     this.#given.clear();
-    await this.#readback.drain();
+    await Promise.all([this.#readback.drain(), this.#held.drain()]);
     this.#memory.free();
     this.#device.destroy();
   }
@@ -259,6 +299,11 @@ export class WebgpuBackend implements Backend {
   /** Which of the conv histories is a slot's latest. */
   #history(slot: SlotId): number {
     return 2 * slot + this.#turns[slot]!;
+  }
+
+  /** Where a slot's state and history lie. */
+  #stateOf(slot: SlotId): Range[] {
+    return this.#copies.stateOf(slot, this.#history(slot));
   }
 
   /** The handle of a pass, before which all that was kept is committed. */
