@@ -4,6 +4,7 @@ import { CheckpointError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { isRecord } from "../json.ts";
 import { byteAlphabet } from "./byte-alphabet.ts";
+import { addedTokenPattern, EncodeMemo } from "./encode-memo.ts";
 
 const noBytes = new Uint8Array(0);
 
@@ -14,11 +15,14 @@ export class Tokenizer {
   readonly #hub: HubTokenizer;
   readonly #added: ReadonlyMap<TokenId, { readonly content: string; readonly special: boolean }>;
   readonly #bytes = new Map<TokenId, Uint8Array>();
+  readonly #memo: EncodeMemo;
 
   private constructor(hub: HubTokenizer, vocabSize: number) {
     this.#hub = hub;
     this.#added = hub.get_added_tokens_decoder();
     this.vocabSize = vocabSize;
+    const encode = (text: string) => hub.encode(text, { add_special_tokens: false }).ids;
+    this.#memo = new EncodeMemo(encode, addedTokenPattern(hub.get_added_tokens_decoder().values()));
   }
 
   /**
@@ -45,7 +49,7 @@ export class Tokenizer {
 
   /** Adds no special tokens of its own; those written in the text are recognised. */
   encode(text: string): TokenId[] {
-    return this.#hub.encode(text, { add_special_tokens: false }).ids;
+    return this.#memo.encode(text);
   }
 
   /** Keeps special tokens; ill-formed bytes become U+FFFD; ids without a token are silent. */
