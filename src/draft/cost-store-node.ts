@@ -1,25 +1,12 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { cpus, homedir, tmpdir } from "node:os";
+import { cpus } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { cacheFolder } from "../cache-folder-node.ts";
 import type { CostIdentity } from "./cost-file.ts";
 import type { CostStore } from "./cost-store.ts";
-
-/** Where this system keeps what programs can make again. */
-function cacheFolder(): string {
-  const { env, platform } = process;
-  if (env["XDG_CACHE_HOME"]) return env["XDG_CACHE_HOME"];
-  if (platform === "win32" && env["LOCALAPPDATA"]) return env["LOCALAPPDATA"];
-  const caches = { win32: "AppData/Local", darwin: "Library/Caches" } as Record<string, string>;
-  try {
-    return join(homedir(), caches[platform] ?? ".cache");
-  } catch {
-    // A user that the system has no name for, as in some containers.
-    return tmpdir();
-  }
-}
 
 /**
  * Changes with every build, and with the processor: their costs are their own. Builds that were installed

@@ -39,3 +39,21 @@ test("a table grows by whole pages, or not at all", () => {
   table.release();
   expect(pool.freeCount).toBe(3);
 });
+
+test("a table adopts full pages, and a copy of one that isn't", () => {
+  const pool = new PagePool(6);
+  const first = new PageTable(pool);
+  first.grow(150);
+  const second = new PageTable(pool);
+  const copy = second.adopt(first.pages, 130);
+  expect(copy).toEqual({ from: first.pages[2], to: second.pages[2] });
+  expect(second.pages.slice(0, 2)).toEqual(first.pages.slice(0, 2));
+  expect(second.pages[2]).not.toBe(first.pages[2]);
+  expect(second.pages.map((page) => pool.holders(page))).toEqual([2, 2, 1]);
+  const third = new PageTable(pool);
+  expect(third.adopt(first.pages, 128)).toBeNull();
+  expect(third.pages).toEqual(first.pages.slice(0, 2));
+  expect(() => third.adopt(first.pages, 64)).toThrow(/has none/);
+  for (const table of [first, second, third]) table.release();
+  expect(pool.freeCount).toBe(6);
+});
