@@ -11,12 +11,21 @@ export const systemClock: Clock = {
   unixSeconds: () => Math.floor(Date.now() / 1000),
 };
 
+/** Calls `ring` after `ms`, unless what it returns is called before. */
+export type SetAlarm = (ms: number, ring: () => void) => () => void;
+
+/** The system's. The process doesn't stay for it alone. */
+export const setAlarm: SetAlarm = (ms, ring) => {
+  const timer = setTimeout(ring, ms);
+  // Browsers have numbers here, and no process to hold.
+  if (typeof timer === "object") timer.unref();
+  return () => clearTimeout(timer);
+};
+
 /** Resolves after `ms`. The process doesn't stay for it alone. */
 export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    // Browsers have numbers here, and no process to hold.
-    if (typeof timer === "object") timer.unref();
+    setAlarm(ms, resolve);
   });
 
 /** Lets the event loop turn once: timers, sockets and signals get their say. */

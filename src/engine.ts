@@ -1,21 +1,25 @@
 import type { Backend, BackendInfo } from "./backend/backend.ts";
 import { type Clock, systemClock } from "./clock.ts";
+import { Conversation, withCuts } from "./conversation.ts";
 import type { DraftingSource } from "./draft/drafting.ts";
-import { ContextLengthError, InputError } from "./errors.ts";
+import { BackendError, ContextLengthError, InputError, QueueFullError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
 import { promptChunkRows, replyTokensDefault } from "./limits.ts";
 import { ReplyText, type ReplyTextOptions } from "./reply-text.ts";
 import type { BackendCondition } from "./rounds/live-backend.ts";
+import type { PrefixMark } from "./rounds/live-stream.ts";
 import { type LoopCounts, RoundLoop } from "./rounds/loop.ts";
+import type { CacheOptions } from "./rounds/stream-memory.ts";
 import {
+  plainSampling,
   resolveSampling,
   type SamplingDefaults,
   type SamplingFields,
   withSeed,
 } from "./sampling/params.ts";
-import { Stream } from "./stream.ts";
+import { type Reply, Stream } from "./stream.ts";
 import type { ChatMessage } from "./text/chat-messages.ts";
-import { type ChatTemplate, endsInOpenThink } from "./text/chat-template.ts";
+import type { ChatTemplate } from "./text/chat-template.ts";
 import type { Tokenizer } from "./text/tokenizer.ts";
 import type { ToolSpec } from "./text/tool-calls.ts";
 
@@ -44,6 +48,12 @@ export interface EngineParts {
   readonly maxTokens?: number;
   /** What `enable_thinking` is unless a request says; null leaves it to the template. */
   readonly thinking: boolean | null;
+  /** Where prompts find what was computed before; absent: nothing is cached. */
+  readonly cache?: CacheOptions;
+  /** Requests that may wait for a slot. */
+  readonly queueMax?: number;
+  /** The share of the time that replies have while prompts are computed. */
+  readonly decodeShare?: number;
   readonly clock?: Clock;
 }
 
@@ -57,6 +67,10 @@ export interface ReplyRequest extends SamplingFields {
   readonly fingerprint?: boolean;
   /** False: decodes serially, a token a pass. The reply is the same. */
   readonly draft?: boolean;
+  /** False: neither looked up in the prompt cache nor left there. The reply is the same. */
+  readonly cachePrompt?: boolean;
+  /** A background request is served while no other is there. */
+  readonly priority?: "foreground" | "background";
 }
 
 export interface ChatRequest extends ReplyRequest {
@@ -76,6 +90,8 @@ export interface EngineInfo {
   readonly contextTokens: number;
   readonly backend: BackendInfo;
   readonly chat: boolean;
+  /** What cached prompts may take; 0: nothing is cached. */
+  readonly promptCacheBytes: number;
 }
 
 /** A loaded model on a backend. */
@@ -85,22 +101,40 @@ export class Engine implements AsyncDisposable {
   readonly #clock: Clock;
 
   constructor(parts: EngineParts) {
-    const { backend, openAgain = null, drafting = null } = parts;
+    const { backend, openAgain = null, drafting = null, cache, queueMax, decodeShare } = parts;
     this.#parts = parts;
     this.#clock = parts.clock ?? systemClock;
-    const chunkRows = Math.min(promptChunkRows, backend.info.rowsMax);
-    this.#loop = new RoundLoop(backend, { chunkRows, drafting, openAgain, clock: this.#clock });
+    this.#loop = new RoundLoop(backend, {
+      chunkRows: Math.min(promptChunkRows, backend.info.rowsMax),
+      drafting,
+      openAgain,
+      clock: this.#clock,
+      ...(cache && { cache }),
+      ...(queueMax !== undefined && { queueMax }),
+      ...(decodeShare !== undefined && { decodeShare }),
+    });
   }
 
   /** What it is now: a backend that was lost and opened again may be another device. */
   get info(): EngineInfo {
-    const { model, contextTokens, template } = this.#parts;
-    return { model, contextTokens, backend: this.#loop.info, chat: template !== null };
+    const { model, contextTokens, template, cache } = this.#parts;
+    return {
+      model,
+      contextTokens,
+      backend: this.#loop.info,
+      chat: template !== null,
+      promptCacheBytes: cache?.bytesMax ?? 0,
+    };
   }
 
   /** Requests that wait, and those that have a slot. */
   get counts(): LoopCounts {
     return this.#loop.counts;
+  }
+
+  /** What the prompt cache holds. */
+  get cached(): { readonly entries: number; readonly bytes: number } {
+    return this.#loop.cached;
   }
 
   /** Whether the backend is there, and what is done where it is not. */
@@ -113,19 +147,22 @@ export class Engine implements AsyncDisposable {
    * @throws InputError, ContextLengthError, QueueFullError
    */
   chat(request: ChatRequest): Stream {
-    const { template, thinking } = this.#parts;
+    const { template, tokenizer, thinking } = this.#parts;
     if (!template) {
       throw new InputError(`${this.info.model} has no chat template: complete a text instead.`);
     }
     const tools = request.tools && request.tools.length > 0 ? request.tools : null;
     const kwargs = { enable_thinking: thinking, ...request.templateKwargs };
-    const rendered = template.render(request.messages, {
-      tools,
-      addGenerationPrompt: true,
-      kwargs,
-    });
-    const chat = { reasoningOpen: endsInOpenThink(rendered), tools };
-    return this.#submit(this.tokenize(rendered), request, { stop: request.stop ?? [], chat });
+    const { messages } = request;
+    const conversation = new Conversation(template, tokenizer, messages, tools, kwargs);
+    const { promptIds, reasoningOpen } = conversation;
+    const chat = { reasoningOpen, tools };
+    const text = { stop: request.stop ?? [], chat };
+    if (!this.#caches(request)) return this.#submit(promptIds, request, text, null);
+    const stream = this.#submit(promptIds, request, text, conversation.marks);
+    // Nobody waits for it: whatever becomes of it, the next turn is only slower.
+    stream.result.then((reply) => this.#warm(conversation, reply)).catch(() => {});
+    return stream;
   }
 
   /**
@@ -136,7 +173,8 @@ export class Engine implements AsyncDisposable {
     const { prompt } = request;
     // The caller's array may change while the reply runs.
     const ids = typeof prompt === "string" ? this.tokenize(prompt) : [...prompt];
-    return this.#submit(ids, request, { stop: request.stop ?? [], chat: null });
+    const marks = this.#caches(request) ? withCuts([], ids.length) : null;
+    return this.#submit(ids, request, { stop: request.stop ?? [], chat: null }, marks);
   }
 
   /** A text's tokens; special tokens written in it are recognised. */
@@ -144,12 +182,27 @@ export class Engine implements AsyncDisposable {
     return this.#parts.tokenizer.encode(text);
   }
 
+  /** Resolves when nobody is served, nothing is computed for next turns, and what was evicted is on disk. */
+  async settled(): Promise<void> {
+    await this.#loop.settled();
+  }
+
   /** Cancels every stream, waits for their ends and gives the backend back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#loop[Symbol.asyncDispose]();
   }
 
-  #submit(promptIds: readonly TokenId[], request: ReplyRequest, options: ReplyTextOptions): Stream {
+  #caches({ cachePrompt = true }: ReplyRequest): boolean {
+    return cachePrompt && this.info.promptCacheBytes > 0;
+  }
+
+  /** @param marks null: the prompt cache is of no concern to it */
+  #submit(
+    promptIds: readonly TokenId[],
+    request: ReplyRequest,
+    options: ReplyTextOptions,
+    marks: readonly PrefixMark[] | null,
+  ): Stream {
     const param = options.chat ? "messages" : "prompt";
     this.#checkPrompt(promptIds, param);
     const maxTokens = this.#maxTokens(promptIds.length, request.maxTokens ?? null, param);
@@ -158,10 +211,32 @@ export class Engine implements AsyncDisposable {
     const text = new ReplyText(this.#parts.tokenizer, options);
     const stream = new Stream(promptIds.length, text, this.#clock);
     const eosIds = new Set(request.ignoreEos ? [] : this.#parts.eosIds);
-    const { fingerprint = false, draft = true } = request;
-    return stream.attach((sink) =>
-      this.#loop.submit({ promptIds, maxTokens, sampling, eosIds, fingerprint, draft }, sink),
-    );
+    const { fingerprint = false, draft = true, priority = "foreground" } = request;
+    const round = { promptIds, maxTokens, sampling, eosIds, fingerprint, draft, priority };
+    return stream.attach((sink) => this.#loop.submit({ ...round, ...(marks && { marks }) }, sink));
+  }
+
+  /** Computes in the background what the next turn of a conversation will begin with. */
+  #warm(conversation: Conversation, reply: Reply): void {
+    // A reply that was cut short is likelier to be asked for again than to be gone on from.
+    const promptIds = reply.finishReason === "cancelled" ? null : conversation.after(reply);
+    if (!promptIds || promptIds.length > this.info.contextTokens || promptIds.length === 0) return;
+    const request = {
+      promptIds,
+      maxTokens: 0,
+      sampling: { ...plainSampling, seed: 0n },
+      eosIds: new Set<TokenId>(),
+      fingerprint: false,
+      draft: true,
+      marks: [],
+      priority: "background",
+    } as const;
+    try {
+      this.#loop.submit(request, { prefilled: () => {}, token: () => true, finished: () => {} });
+    } catch (error) {
+      // Where there is no room for it, the next turn takes a little longer.
+      if (!(error instanceof QueueFullError || error instanceof BackendError)) throw error;
+    }
   }
 
   #checkPrompt(ids: readonly TokenId[], param: string): void {

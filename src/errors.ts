@@ -58,10 +58,25 @@ export class ContextLengthError extends DeltafoldError {
 
 /** More requests are waiting than the queue holds. */
 export class QueueFullError extends DeltafoldError {
-  constructor(waiting: number) {
+  /** After which a place should be free, as the latest requests went; null: none has ended yet. */
+  readonly retryAfterSeconds: number | null;
+
+  constructor(waiting: number, retryAfterSeconds: number | null) {
     super("queue_full", `${waiting} requests are already waiting. Try again later.`, {
       status: 429,
     });
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** A request that would not fit the KV memory if it had all of it. */
+export class RequestTooLargeError extends DeltafoldError {
+  constructor(tokens: number, places: number) {
+    super(
+      "request_too_large",
+      `The request needs room for ${tokens} tokens of prompt and reply; there is room for ${places}.`,
+      { status: 400 },
+    );
   }
 }
 

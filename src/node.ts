@@ -12,7 +12,7 @@ import type { WebgpuBackend } from "./backend/webgpu/webgpu.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
 import { costFiles } from "./draft/cost-store-node.ts";
 import type { Engine } from "./engine.ts";
-import { threadsMax } from "./limits.ts";
+import { promptCacheBytesDefault, threadsMax } from "./limits.ts";
 import type { DrafterPlace } from "./open-drafter.ts";
 import {
   type Activations,
@@ -25,6 +25,8 @@ import {
   openModel,
 } from "./open-model.ts";
 import { packageVersion } from "./package-version-node.ts";
+import { spillFiles, spillFolder } from "./state/spill-files-node.ts";
+import type { SpillIdentity } from "./state/spill-header.ts";
 
 export type { AdapterReport, GpuReport } from "./backend/webgpu/inspect.ts";
 export * from "./index.ts";
@@ -50,6 +52,8 @@ export interface BackendChoice {
 export interface OpenOptions extends Partial<BackendChoice>, ModelOptions {
   /** A drafter's name or folder; "auto", unless said, looks beside the model's; "none" takes none. */
   readonly drafter?: string;
+  /** Where prompts are spilled to; unless said, a folder of the model's own among the user's caches. */
+  readonly spillFolder?: string;
 }
 
 /** The drafter that comes with it. */
@@ -63,14 +67,16 @@ export function modelFolder(model: string): string {
 
 /**
  * Opens a backend over any weights.
+ * @param besides bytes of memory that are to be left for something else
  * @throws InputError for a precision that it doesn't have, MemoryError, BackendError
  */
 export async function openBackend(
   options: BackendOptions,
   choice: Partial<BackendChoice> = {},
+  besides = 0,
 ): Promise<Backend> {
   checkPrecision(choice.backend ?? "wasm", choice);
-  const memoryBytesMax = process.availableMemory();
+  const memoryBytesMax = process.availableMemory() - besides;
   if (choice.backend === "reference") {
     return await ReferenceBackend.open({ ...options, memoryBytesMax });
   }
@@ -150,12 +156,18 @@ export async function inspectCpu(): Promise<CpuReport> {
 export async function openEngine(model: string, options: OpenOptions = {}): Promise<Engine> {
   checkCount("threads", options.threads ?? 1, threadsMax);
   const path = modelFolder(model);
+  const costs = costFiles(packageVersion());
   const parts = {
     folder: await openFolder(path),
     model: basename(path),
     drafter: drafterPlace(path, options.drafter ?? "auto"),
-    costs: costFiles(packageVersion()),
-    openBackend: (sizes: BackendOptions) => openBackend(sizes, options),
+    costs,
+    spill: {
+      files: (identity: SpillIdentity) => spillFiles(options.spillFolder ?? spillFolder(identity)),
+      build: costs.build,
+    },
+    promptCacheBytes: promptCacheBytesDefault,
+    openBackend: (sizes: BackendOptions, besides: number) => openBackend(sizes, options, besides),
   };
   return await openModel(parts, options);
 }

@@ -42,6 +42,8 @@ async function open(
     model: "small",
     drafter: drafterPlace(model, drafter),
     costs,
+    spill: null,
+    promptCacheBytes: 0,
     openBackend: async (sizes: BackendOptions) => {
       check(sizes);
       opened.push(sizes);
@@ -60,11 +62,11 @@ test("auto finds the drafter beside the model, and replies are those without it"
   const auto = await open(model, "auto");
   expect(auto.warnings).toEqual([]);
   expect(auto.engine.info.backend.drafter?.kind).toBe("dflash2");
-  expect(auto.options).toMatchObject({ drawsMax: 16, drafter: { vocabulary: 8192 } });
+  expect(auto.options).toMatchObject({ slots: 8, drawsMax: 128, drafter: { vocabulary: 8192 } });
   const none = await open(model, "none");
   expect(none.engine.info.backend.drafter).toBeNull();
   const serial = await open(model, "auto", { drafts: false });
-  expect(serial.options).toMatchObject({ drawsMax: 1, drafter: null });
+  expect(serial.options).toMatchObject({ drawsMax: 8, drafter: null });
   expect(serial.reply.speculative).toMatchObject({ rounds: 29, drafted: 0 });
   expect(none.reply.ids).toEqual(auto.reply.ids);
   expect(serial.reply.ids).toEqual(auto.reply.ids);

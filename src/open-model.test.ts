@@ -22,6 +22,8 @@ async function engineOfCopy(change: (folder: string) => void = () => {}) {
     model: "nano",
     drafter: null,
     costs: null,
+    spill: null,
+    promptCacheBytes: 2 ** 20,
     openBackend: async (options: BackendOptions) => {
       opened.push(options);
       const backend = new FakeBackend({ ...options, shape: options.weights.shape });
@@ -29,7 +31,7 @@ async function engineOfCopy(change: (folder: string) => void = () => {}) {
       return backend;
     },
   };
-  const engine = await openModel(parts, { slots: 2, contextTokens: 256, onProgress: () => {} });
+  const engine = await openModel(parts, { parallel: 2, contextTokens: 256, onProgress: () => {} });
   const ask = async () =>
     (await engine.complete({ prompt: "one two", maxTokens: 4, temperature: 0 }).result).ids;
   return { folder, engine, opened, backends, ask };

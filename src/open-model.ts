@@ -1,21 +1,14 @@
 /** What the entries share: a checkpoint folder and a way to open backends make an engine. */
-import type { Activations, Backend, BackendOptions, DrafterOptions } from "./backend/backend.ts";
+import type { Activations, Backend, BackendOptions } from "./backend/backend.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { Folder } from "./checkpoint/source.ts";
 import { systemClock } from "./clock.ts";
 import { type CostStore, storedCosts } from "./draft/cost-store.ts";
-import { costTable } from "./draft/cost-table.ts";
 import type { DraftingSource } from "./draft/drafting.ts";
 import { streamDrafting } from "./draft/stream-drafting.ts";
 import { Engine } from "./engine.ts";
-import { CheckpointError, InputError, MemoryError } from "./errors.ts";
-import {
-  contextTokensDefault,
-  pageRows,
-  promptChunkRows,
-  roundRowsMax,
-  windowRowsMax,
-} from "./limits.ts";
+import { CheckpointError, InputError, InvariantError, MemoryError } from "./errors.ts";
+import { contextTokensDefault, roundRowsMax, spillFreeBytesMin, windowRowsMax } from "./limits.ts";
 import {
   type DrafterPlace,
   type DrafterSettings,
@@ -24,10 +17,21 @@ import {
   openDrafterFor,
   withoutDrafter,
 } from "./open-drafter.ts";
+import {
+  backendSizes,
+  type OpenSizes,
+  pageBytesOf,
+  type SizeOptions,
+  sizesToTry,
+} from "./open-sizes.ts";
 import { openTemplate, openTokenizer } from "./open-text.ts";
 import { windowCosts } from "./rounds/window-costs.ts";
 import { noAdjustments } from "./sampling/adjust.ts";
 import type { SamplingDefaults } from "./sampling/params.ts";
+import { numericsProbe } from "./state/numerics-probe.ts";
+import type { SpillFiles } from "./state/spill-files.ts";
+import type { SpillIdentity } from "./state/spill-header.ts";
+import { SpillStore } from "./state/spill-store.ts";
 import { weightsFromCheckpoint } from "./weights/from-checkpoint.ts";
 import type { Weights } from "./weights/weights.ts";
 
@@ -60,12 +64,16 @@ export function checkPrecision(
 }
 
 /** What every entry lets its callers say. */
-export interface ModelOptions extends DrafterSettings {
+export interface ModelOptions extends DrafterSettings, SizeOptions {
   readonly contextTokens?: number;
   /** Reply length when a request names none, cut to the room that is left. */
   readonly maxTokens?: number;
-  /** Streams served at once. */
-  readonly slots?: number;
+  /** Requests that may wait for a slot; 64 unless said. */
+  readonly queueMax?: number;
+  /** The share of the time that replies have while prompts are computed: 0.25 unless said. */
+  readonly decodeShare?: number;
+  /** What cached prompts may take on disk once memory is short of room; 0, unless said: nothing. */
+  readonly spillBytes?: number;
   readonly sampling?: Partial<SamplingDefaults>;
   readonly thinking?: boolean | null;
   /** False: replies are decoded serially. They are the same. */
@@ -77,6 +85,13 @@ export interface ModelOptions extends DrafterSettings {
   readonly onWarning?: (message: string) => void;
 }
 
+/** A place for spilled prompts. */
+export interface SpillPlace {
+  readonly files: (identity: SpillIdentity) => SpillFiles;
+  /** Names the build: another's states may be others. */
+  readonly build: string;
+}
+
 /** What the entry of a platform brings. */
 export interface ModelParts {
   readonly folder: Folder;
@@ -85,7 +100,12 @@ export interface ModelParts {
   readonly drafter: DrafterPlace | null;
   /** Where the costs of rounds are kept between starts; null: nowhere. */
   readonly costs: CostStore | null;
-  openBackend(sizes: BackendOptions): Promise<Backend>;
+  /** Where cached prompts are spilled to; null: nowhere. */
+  readonly spill: SpillPlace | null;
+  /** What cached prompts may take, unless the user says. */
+  readonly promptCacheBytes: number;
+  /** @param besides bytes that will be taken beside the backend */
+  openBackend(sizes: BackendOptions, besides: number): Promise<Backend>;
 }
 
 /**
@@ -94,7 +114,7 @@ export interface ModelParts {
  */
 export async function openModel(parts: ModelParts, options: ModelOptions): Promise<Engine> {
   const { folder, model } = parts;
-  checkCount("slots", options.slots ?? 1, roundRowsMax);
+  checkServing(options);
   checkDrafts(options);
   await using checkpoint = await openCheckpoint(folder);
   const { config } = checkpoint;
@@ -103,13 +123,18 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
   const template = await openTemplate(folder);
   const weights = await weightsFromCheckpoint(checkpoint);
   await using found = await drafterOf(parts, weights, options);
-  const { backend, drafter } = await openFitting(parts, weights, found, contextTokens, options);
+  const opened = await openFitting(parts, weights, found, contextTokens, options);
+  const { backend, drafter, sizes } = opened;
   const drafting = await draftingOf(parts, backend, weights, drafter, options);
   const prints = [weights.fingerprint, drafter?.options.weights.fingerprint];
+  const spill = await spillOf(parts, backend, prints, options);
   const { generation } = config;
   return new Engine({
     backend,
-    openAgain: () => openAgain(parts, prints, contextTokens, options),
+    openAgain: () => openAgain(parts, prints, sizes, options),
+    cache: { bytesMax: sizes.promptCacheBytes, spill },
+    ...(options.queueMax !== undefined && { queueMax: options.queueMax }),
+    ...(options.decodeShare !== undefined && { decodeShare: options.decodeShare }),
     ...(drafting && { drafting }),
     tokenizer,
     template,
@@ -129,6 +154,14 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
       },
     },
   });
+}
+
+/** @throws InputError for a setting out of range */
+function checkServing({ parallel = "auto", queueMax = 0, decodeShare = 0 }: ModelOptions): void {
+  if (parallel !== "auto") checkCount("parallel", parallel, roundRowsMax);
+  if (queueMax !== 0) checkCount("queueMax", queueMax, Number.MAX_SAFE_INTEGER);
+  if (decodeShare >= 0 && decodeShare < 1) return;
+  throw new InputError(`decodeShare must be from 0 to below 1, not ${decodeShare}.`);
 }
 
 /** @throws InputError for a setting out of range, as the commands refuse it too */
@@ -151,23 +184,70 @@ async function drafterOf(
   return await openDrafterFor(drafter, shape, options, options.onWarning ?? (() => {}));
 }
 
-/** A backend with the drafter, or without one that nobody asked for and that doesn't fit beside the model. */
+/** A backend, and what it was opened with. */
+interface Opened {
+  readonly backend: Backend;
+  readonly drafter: OpenDrafter | null;
+  readonly sizes: OpenSizes;
+}
+
+/**
+ * The largest backend that fits, with the drafter, or without one that nobody asked for.
+ * @throws MemoryError of the smallest
+ */
 async function openFitting(
   parts: ModelParts,
   weights: Weights,
   drafter: OpenDrafter | null,
   contextTokens: number,
   options: ModelOptions,
-): Promise<{ backend: Backend; drafter: OpenDrafter | null }> {
-  const open = (drafting: DrafterOptions | null) =>
-    parts.openBackend(sizes(weights, drafting, contextTokens, options));
+): Promise<Opened> {
+  const { drafts = true, onProgress } = options;
+  const attempt = async (using: OpenDrafter | null): Promise<Opened> => {
+    const drafting = using?.options ?? null;
+    const pageBytes = pageBytesOf(weights, drafting);
+    const all = sizesToTry(options, parts.promptCacheBytes, pageBytes, contextTokens);
+    for (const [index, sizes] of all.entries()) {
+      const asked = backendSizes(weights, drafting, sizes, drafts);
+      try {
+        const watched = { ...asked, ...(onProgress && { onProgress }) };
+        const backend = await parts.openBackend(watched, sizes.promptCacheBytes);
+        return { backend, drafter: using, sizes };
+      } catch (error) {
+        if (!(error instanceof MemoryError) || index === all.length - 1) throw error;
+      }
+    }
+    throw new InvariantError("no sizes to try");
+  };
   try {
-    return { backend: await open(drafter?.options ?? null), drafter };
+    return await attempt(drafter);
   } catch (error) {
     if (!drafter || parts.drafter?.asked || !(error instanceof MemoryError)) throw error;
     options.onWarning?.(withoutDrafter(error));
-    return { backend: await open(null), drafter: null };
+    return await attempt(null);
   }
+}
+
+/** Where evicted states go on being known; null: nowhere. */
+async function spillOf(
+  { spill }: ModelParts,
+  backend: Backend,
+  prints: readonly (string | undefined)[],
+  { spillBytes: maxBytes = 0, onWarning }: ModelOptions,
+): Promise<SpillStore | null> {
+  if (!spill || maxBytes === 0) return null;
+  const { device, arithmetic, kv = "f32" } = backend.info;
+  const identity = {
+    model: JSON.stringify(prints),
+    backend: `${device}; ${arithmetic}; ${kv}`,
+    build: spill.build,
+    probe: await numericsProbe(backend),
+  };
+  const limits = { maxBytes, minFreeBytes: spillFreeBytesMin };
+  return await SpillStore.open(spill.files(identity), identity, {
+    ...limits,
+    ...(onWarning && { onWarning }),
+  });
 }
 
 /** What proposes for streams; null where drafts are not wanted. Measures the costs of rounds. */
@@ -191,7 +271,7 @@ async function draftingOf(
     const codebooks = drafter?.codebooks ?? null;
     return streamDrafting({
       model: shape && { shape, codebooks, treeNodes: draftTree },
-      costs: costs && costTable(costs),
+      costs,
     });
   } catch (error) {
     await backend[Symbol.asyncDispose]();
@@ -207,7 +287,7 @@ async function draftingOf(
 async function openAgain(
   parts: ModelParts,
   prints: readonly (string | undefined)[],
-  contextTokens: number,
+  sizes: OpenSizes,
   options: ModelOptions,
 ): Promise<Backend> {
   await using checkpoint = await openCheckpoint(parts.folder);
@@ -219,34 +299,15 @@ async function openAgain(
     const which = found[0] === prints[0] ? "has another drafter" : "is another model";
     throw new CheckpointError(parts.folder.name, `${which} than the one that was loaded`);
   }
-  // Whoever watched the first loading has long gone on.
-  const { onProgress: _, ...quiet } = options;
-  return await parts.openBackend(sizes(weights, drafter?.options ?? null, contextTokens, quiet));
+  const { drafts = true } = options;
+  const asked = backendSizes(weights, drafter?.options ?? null, sizes, drafts);
+  return await parts.openBackend(asked, sizes.promptCacheBytes);
 }
 
 /** @throws InputError unless `value` is a whole number from 1 to `max` */
 export function checkCount(name: string, value: number, max: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= max) return;
   throw new InputError(`${name} must be a whole number from 1 to ${max}, not ${value}.`);
-}
-
-function sizes(
-  weights: Weights,
-  drafter: DrafterOptions | null,
-  contextTokens: number,
-  options: ModelOptions,
-): BackendOptions {
-  const { slots = 1, drafts = true } = options;
-  return {
-    weights,
-    drafter,
-    slots,
-    pages: slots * Math.ceil(contextTokens / pageRows),
-    rowsMax: Math.max(promptChunkRows, roundRowsMax),
-    drawsMax: drafts ? Math.min(slots * windowRowsMax, roundRowsMax) : slots,
-    taps: [],
-    ...(options.onProgress && { onProgress: options.onProgress }),
-  };
 }
 
 function contextOf(asked: number | undefined, checkpoint: Checkpoint): number {

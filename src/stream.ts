@@ -5,6 +5,7 @@ import type { ReplyText } from "./reply-text.ts";
 import type { RoundOutcome, RoundSink } from "./rounds/live-stream.ts";
 import type { SpeculativeCounts } from "./rounds/speculative.ts";
 import { tokenSha } from "./sampling/seed.ts";
+import type { CacheMiss } from "./state/cached-prefix.ts";
 import { joinEvents, type ReplyEvent } from "./text/reply-parser.ts";
 
 /** A reply that has ended. */
@@ -22,6 +23,8 @@ export interface Reply {
   readonly promptTokens: number;
   /** Prompt tokens that came from the cache. */
   readonly cachedTokens: number;
+  /** Why there were none; null where there were. */
+  readonly cacheMiss: CacheMiss | null;
   /** First 12 hex digits of SHA-256 over the ids in decimal joined by commas. */
   readonly tokenSha: string;
   /** SHA-256 over the final state; null unless asked for. */
@@ -164,7 +167,8 @@ export class Stream implements AsyncIterable<ReplyEvent> {
       finishReason: called ? "tool_calls" : (reason as Exclude<typeof reason, "error">),
       stopSequence: this.#text.stopped,
       promptTokens: this.promptTokens,
-      cachedTokens: 0,
+      cachedTokens: outcome.cachedRows,
+      cacheMiss: outcome.cacheMiss,
       tokenSha: tokenSha(this.#ids),
       stateSha: outcome.stateSha,
       speculative: outcome.speculative,

@@ -6,7 +6,7 @@ import { webGpuPlatform } from "./backend/webgpu/platform-web.ts";
 import { WebgpuBackend } from "./backend/webgpu/webgpu.ts";
 import type { Engine } from "./engine.ts";
 import { InputError } from "./errors.ts";
-import { threadsMax } from "./limits.ts";
+import { promptCacheBytesWeb, threadsMax } from "./limits.ts";
 import {
   type Activations,
   checkCount,
@@ -75,6 +75,8 @@ export async function openEngine(url: string | URL, options: OpenOptions = {}): 
     model,
     drafter: drafter && { openFolder: async () => httpFolder(drafter, cache), asked: true },
     costs: null,
+    spill: null,
+    promptCacheBytes: promptCacheBytesWeb,
     openBackend: open,
   };
   return await openModel(parts, options);

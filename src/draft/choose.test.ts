@@ -99,6 +99,7 @@ test("no reply takes more than the budget, whatever costs, offers and outcomes",
         verify: verify.map((ms, at) => [at + 1, ms]),
         draftMs,
         keepMs,
+        shared: null,
       });
       const at = (round: number) => script[round % script.length]!;
       const offer = (round: number) => ({ copied: at(round)[0], modelled: at(round)[1] });

@@ -63,7 +63,7 @@ export class DraftChooser {
 
   /**
    * To be asked once a round, and each answer followed by `observe`.
-   * @param costs of a window alone; null, not known: every draft is tried
+   * @param costs of the stream's part of the round; null, not known: every draft is tried
    */
   choose(offer: DraftOffer, costs: CostTable | null): DraftChoice {
     const { room } = offer;

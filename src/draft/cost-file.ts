@@ -1,8 +1,8 @@
 import { isRecord } from "../json.ts";
-import { areCosts, type MeasuredCosts } from "./cost-table.ts";
+import { areCosts, type MeasuredCosts, type SharedCosts } from "./cost-table.ts";
 
 /** Raised when the file's fields or the way of measuring change. */
-const version = 1;
+const version = 2;
 
 /** What costs were measured with: any other device, build or model has others. */
 export interface CostIdentity {
@@ -13,8 +13,7 @@ export interface CostIdentity {
 
 /** The JSON text to keep. */
 export function writeCosts(costs: MeasuredCosts, { device, build, model }: CostIdentity): string {
-  const { verify, draftMs, keepMs } = costs;
-  return `${JSON.stringify({ version, device, build, model, verify, draftMs, keepMs })}\n`;
+  return `${JSON.stringify({ version, device, build, model, ...costs })}\n`;
 }
 
 /** What `writeCosts` wrote for this identity; null for any other text, because measuring again is cheap. */
@@ -22,10 +21,10 @@ export function readCosts(text: string, identity: CostIdentity): MeasuredCosts |
   const file = parsed(text);
   if (!isRecord(file) || file["version"] !== version) return null;
   const same = (["device", "build", "model"] as const).every((key) => file[key] === identity[key]);
-  const { verify, draftMs, keepMs } = file;
+  const { verify, draftMs, keepMs, shared } = file;
   if (!same || !isPairs(verify) || typeof keepMs !== "number") return null;
-  if (draftMs !== null && typeof draftMs !== "number") return null;
-  const costs = { verify, draftMs, keepMs };
+  if (!isMs(draftMs) || !isShared(shared)) return null;
+  const costs = { verify, draftMs, keepMs, shared };
   return areCosts(costs) ? costs : null;
 }
 
@@ -35,6 +34,16 @@ function parsed(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+const isMs = (value: unknown): value is number | null =>
+  value === null || typeof value === "number";
+
+function isShared(value: unknown): value is SharedCosts | null {
+  if (value === null) return true;
+  if (!isRecord(value)) return false;
+  const numbers = ["streams", "plainMs", "rowMs", "keepMs"].map((key) => value[key]);
+  return numbers.every((each) => typeof each === "number") && isMs(value["draftMs"]);
 }
 
 function isPairs(value: unknown): value is [number, number][] {

@@ -13,6 +13,7 @@ const costs: MeasuredCosts = {
   ],
   draftMs: null,
   keepMs: 0.5,
+  shared: null,
 };
 const of = { device: "h200", model: "nano" };
 const never = () => Promise.reject(new Error("measured again"));

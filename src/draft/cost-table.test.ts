@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { readCosts, writeCosts } from "./cost-file.ts";
-import { areCosts, costTable, type MeasuredCosts } from "./cost-table.ts";
+import { areCosts, costTable, type MeasuredCosts, sharedTable } from "./cost-table.ts";
 
 const costs: MeasuredCosts = {
   verify: [
@@ -13,6 +13,7 @@ const costs: MeasuredCosts = {
   ],
   draftMs: 5,
   keepMs: 0.5,
+  shared: { streams: 8, plainMs: 24, rowMs: 0.5, draftMs: 12, keepMs: 1 },
 };
 const identity = { device: "h200", build: "abc", model: "nano" };
 
@@ -25,7 +26,23 @@ test("joins measured widths by straight lines", () => {
   expect(() => table.verifyMs(17)).toThrow(/17 rows/);
 });
 
+test("a shared round costs each stream its part, and the rows that it adds", () => {
+  const table = sharedTable(costs, 8);
+  expect([1, 2, 16].map((rows) => table.verifyMs(rows))).toEqual([3, 3.5, 10.5]);
+  expect([table.draftMs, table.keepMs]).toEqual([1.5, 0.125]);
+  expect(sharedTable(costs, 1).verifyMs(16)).toBe(24);
+  expect(sharedTable({ ...costs, shared: null }, 8).verifyMs(16)).toBe(24);
+  // Half of the way from one stream to as many as were measured.
+  const half = { ...costs, shared: { ...costs.shared!, streams: 3 } };
+  const two = sharedTable(half, 2);
+  expect(two.verifyMs(1)).toBe((10 + 24) / 2 / 2);
+  expect(two.draftMs).toBe((5 + 12) / 2 / 2);
+});
+
 test.each<[string, Partial<MeasuredCosts>]>([
+  ["a crowd of one", { shared: { ...costs.shared!, streams: 1 } }],
+  ["free rows of a crowd", { shared: { ...costs.shared!, rowMs: 0 } }],
+  ["a crowd that drafts where one stream doesn't", { draftMs: null }],
   ["no width", { verify: [] }],
   ["no plain pass", { verify: costs.verify.slice(1) }],
   ["no full window", { verify: costs.verify.slice(0, -1) }],
@@ -66,9 +83,12 @@ test.each<[string, Partial<MeasuredCosts>]>([
 });
 
 describe("the file", () => {
-  it.each([costs, { ...costs, draftMs: null, keepMs: 0 }])("brings costs back", (written) => {
-    expect(readCosts(writeCosts(written, identity), identity)).toEqual(written);
-  });
+  it.each([costs, { ...costs, draftMs: null, keepMs: 0, shared: null }])(
+    "brings costs back",
+    (written) => {
+      expect(readCosts(writeCosts(written, identity), identity)).toEqual(written);
+    },
+  );
 
   it.each(["device", "build", "model"] as const)("of another %s is none", (field) => {
     const text = writeCosts(costs, identity);
@@ -76,7 +96,9 @@ describe("the file", () => {
   });
 
   it.each([
-    ["another version", { version: 2 }],
+    ["another version", { version: 1 }],
+    ["a crowd as a number", { shared: 8 }],
+    ["a crowd without a time", { shared: { ...costs.shared, plainMs: undefined } }],
     ["no times", { verify: null }],
     [
       "a time as text",

@@ -16,26 +16,56 @@ export interface MeasuredCosts {
   readonly verify: readonly (readonly [rows: number, ms: number])[];
   readonly draftMs: number | null;
   readonly keepMs: number;
+  /** The same where every slot has a stream; null where there is one slot, or nobody measured. */
+  readonly shared: SharedCosts | null;
+}
+
+/** What the parts of a round cost that as many streams share as there are slots. */
+export interface SharedCosts {
+  readonly streams: number;
+  /** A row of each. */
+  readonly plainMs: number;
+  /** A row more of one of them. */
+  readonly rowMs: number;
+  /** A block of each; null where there is no block drafter. */
+  readonly draftMs: number | null;
+  /** Committing a window of each. */
+  readonly keepMs: number;
 }
 
 /** Whether a table can be made of them. A clock too coarse for a pass measures zeros. */
-export function areCosts({ verify, draftMs, keepMs }: MeasuredCosts): boolean {
+export function areCosts({ verify, draftMs, keepMs, shared }: MeasuredCosts): boolean {
   const widths = verify.map(([rows]) => rows);
   const ascending = widths.every(
     (rows, at) => Number.isInteger(rows) && rows > (widths[at - 1] ?? 0),
   );
-  const positive = (ms: number) => Number.isFinite(ms) && ms > 0;
   return (
     ascending &&
     widths[0] === 1 &&
     widths.at(-1) === windowRowsMax &&
-    verify.every(([, ms]) => positive(ms)) &&
-    (draftMs === null || positive(draftMs)) &&
-    (keepMs === 0 || positive(keepMs))
+    verify.every(([, ms]) => isPositive(ms)) &&
+    (draftMs === null || isPositive(draftMs)) &&
+    (keepMs === 0 || isPositive(keepMs)) &&
+    (shared === null || areShared(shared, draftMs !== null))
   );
 }
 
-/** Joins the measured widths by straight lines. */
+function areShared(
+  { streams, plainMs, rowMs, draftMs, keepMs }: SharedCosts,
+  drafts: boolean,
+): boolean {
+  return (
+    Number.isInteger(streams) &&
+    streams > 1 &&
+    [plainMs, rowMs].every(isPositive) &&
+    (drafts ? draftMs !== null && isPositive(draftMs) : draftMs === null) &&
+    (keepMs === 0 || isPositive(keepMs))
+  );
+}
+
+const isPositive = (ms: number): boolean => Number.isFinite(ms) && ms > 0;
+
+/** Costs of one stream alone: joins the measured widths by straight lines. */
 export function costTable(costs: MeasuredCosts): CostTable {
   invariant(areCosts(costs), "costs that make no table");
   const { verify, draftMs, keepMs } = costs;
@@ -50,5 +80,25 @@ export function costTable(costs: MeasuredCosts): CostTable {
     },
     draftMs,
     keepMs,
+  };
+}
+
+/**
+ * What a round that several streams share costs each of them: its part of the round that all have, and
+ * the rows that it adds. Between one stream and as many as were measured, costs run straight.
+ */
+export function sharedTable(costs: MeasuredCosts, streams: number): CostTable {
+  const alone = costTable(costs);
+  const { shared } = costs;
+  if (streams === 1 || !shared) return alone;
+  const way = (streams - 1) / (shared.streams - 1);
+  const between = (one: number, all: number) => one + way * (all - one);
+  const plainMs = between(alone.verifyMs(1), shared.plainMs) / streams;
+  const aloneRowMs = (alone.verifyMs(windowRowsMax) - alone.verifyMs(1)) / (windowRowsMax - 1);
+  const rowMs = between(aloneRowMs, shared.rowMs);
+  return {
+    verifyMs: (rows) => plainMs + (rows - 1) * rowMs,
+    draftMs: alone.draftMs && between(alone.draftMs, shared.draftMs!) / streams,
+    keepMs: between(alone.keepMs, shared.keepMs) / streams,
   };
 }

@@ -18,8 +18,9 @@ export interface Drafting {
   /**
    * @param most how many tokens may be proposed, at least 1
    * @param blocks whether there is a model drafter with room for a block
+   * @param streams how many share the round, this one among them
    */
-  wish(most: number, blocks: boolean): DraftWish;
+  wish(most: number, blocks: boolean, streams: number): DraftWish;
   /**
    * Makes a proposal of a block. Null: none is worth its rows.
    * @param anchor the pending token. @param position of the first token to propose

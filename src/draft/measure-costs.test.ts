@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Clock } from "../clock.ts";
-import { measureCosts } from "./measure-costs.ts";
+import { measureCosts, measureShared } from "./measure-costs.ts";
 
 /** A backend on a virtual clock; `msOf` says how long the n-th run of a part takes. */
 function bench(msOf: (part: string, run: number) => number) {
@@ -38,6 +38,7 @@ test("takes the fastest of seven runs after one that counts for nothing", async 
     verify: widths.map((rows) => [rows, 10 + rows]),
     draftMs: 4,
     keepMs: 0.25,
+    shared: null,
   });
   for (const rows of widths.slice(0, -1)) expect(counts.get(`verify ${rows}`)).toBe(8);
 });
@@ -74,9 +75,22 @@ test("times what is slow once, and few widths of it", async () => {
     verify: [1, 4, 16].map((rows) => [rows, 450 * rows]),
     draftMs: 4050,
     keepMs: 1,
+    shared: null,
   });
   expect(counts.get("draft")).toBe(2);
   expect(counts.get("verify 4")).toBe(2);
+});
+
+test("times a crowd's rounds, and a row by what three more of each take", async () => {
+  const { runs, clock, counts } = bench((name) => {
+    return { "verify 1": 20, "verify 4": 32, keep: 2 }[name] ?? 9;
+  });
+  const shared = { streams: 4, plainMs: 20, rowMs: 1, draftMs: 9, keepMs: 2 };
+  expect(await measureShared(runs, 4, clock)).toEqual(shared);
+  expect(counts.get("verify 1")).toBe(8);
+  const odd = bench((name) => (name === "verify 4" ? 10 : 20));
+  const { rowMs } = await measureShared(odd.runs, 4, odd.clock);
+  expect(rowMs).toBeCloseTo((20 * 0.03) / 12, 9);
 });
 
 test("knows no draft pass where there is none", async () => {

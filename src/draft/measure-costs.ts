@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { windowRowsMax } from "../limits.ts";
-import { areCosts, type MeasuredCosts } from "./cost-table.ts";
+import { areCosts, type MeasuredCosts, type SharedCosts } from "./cost-table.ts";
 
 /** Timed runs of each part, after one that is not; the fastest counts, as noise only ever adds. */
 const timedRuns = 7;
@@ -15,6 +15,9 @@ const widths: readonly number[] = [1, 2, 3, 4, 5, 6, 8, 10, 12, windowRowsMax];
 /** The same where plain passes are slow. */
 const slowWidths: readonly number[] = [1, 4, windowRowsMax];
 
+/** Rows of each stream's window in a shared round that is timed. */
+export const sharedRows = 4;
+
 /** The parts of a round on the backend at hand, each done when its promise resolves. */
 export interface CostRuns {
   /** A verify pass with one window of so many rows, up to its read; of 1: a plain decode pass. */
@@ -26,13 +29,12 @@ export interface CostRuns {
 }
 
 /**
- * Times the parts of a round. What is dearer than a wider window is timed again; where it stays so, it
+ * Times the parts of a round of one stream. What is dearer than a wider window is timed again; where it stays so, it
  * is the kernels, which may change with the width.
  * @returns null where the clock is too coarse to tell
  */
 export async function measureCosts(runs: CostRuns, clock: Clock): Promise<MeasuredCosts | null> {
-  const keep = () => runs.keep();
-  const timeVerify = (rows: number) => fastest(clock, () => runs.verify(rows), { after: keep });
+  const timeVerify = (rows: number) => timeWindow(runs, rows, clock);
   const times = [await timeVerify(1)];
   const timed = times[0]! < slowMs ? widths : slowWidths;
   for (const rows of timed.slice(1)) times.push(await timeVerify(rows));
@@ -41,10 +43,40 @@ export async function measureCosts(runs: CostRuns, clock: Clock): Promise<Measur
     if (cheapestWider >= times[at]! * (1 - dipShare)) continue;
     times[at] = Math.min(times[at]!, await timeVerify(rows));
   }
-  const keepMs = await fastest(clock, keep, { before: () => runs.verify(windowRowsMax) });
-  const draftMs = runs.draft && (await fastest(clock, runs.draft));
-  const costs = { verify: timed.map((rows, at) => [rows, times[at]!] as const), draftMs, keepMs };
+  const verify = timed.map((rows, at) => [rows, times[at]!] as const);
+  const { keepMs, draftMs } = await timeRest(runs, windowRowsMax, clock);
+  const costs = { verify, draftMs, keepMs, shared: null };
   return areCosts(costs) ? costs : null;
+}
+
+/**
+ * Times the parts of a round that several streams share.
+ * @param runs with a window of so many rows, or a block, of each of them
+ */
+export async function measureShared(
+  runs: CostRuns,
+  streams: number,
+  clock: Clock,
+): Promise<SharedCosts> {
+  const plainMs = await timeWindow(runs, 1, clock);
+  const wideMs = await timeWindow(runs, sharedRows, clock);
+  // A row is hardly free: what says so was disturbed.
+  const rowMs = Math.max(wideMs - plainMs, plainMs * dipShare) / (streams * (sharedRows - 1));
+  return { streams, plainMs, rowMs, ...(await timeRest(runs, sharedRows, clock)) };
+}
+
+const timeWindow = (runs: CostRuns, rows: number, clock: Clock): Promise<number> =>
+  fastest(clock, () => runs.verify(rows), { after: () => runs.keep() });
+
+/** Of a keep of windows of so many rows, and of a draft pass. */
+async function timeRest(
+  runs: CostRuns,
+  rows: number,
+  clock: Clock,
+): Promise<Pick<MeasuredCosts, "keepMs" | "draftMs">> {
+  const before = () => runs.verify(rows);
+  const keepMs = await fastest(clock, () => runs.keep(), { before });
+  return { keepMs, draftMs: runs.draft && (await fastest(clock, runs.draft)) };
 }
 
 /**

@@ -3,7 +3,7 @@ import type { DrafterShape } from "../model/drafter-shape.ts";
 import type { SamplingParams } from "../sampling/params.ts";
 import { chainDrafts } from "./chain.ts";
 import { DraftChooser, DraftHistory } from "./choose.ts";
-import type { CostTable } from "./cost-table.ts";
+import { type CostTable, type MeasuredCosts, sharedTable } from "./cost-table.ts";
 import type { Drafting, DraftingSource, DraftWish } from "./drafting.ts";
 import type { Codebooks, Lattice } from "./lattice.ts";
 import type { Proposal } from "./proposal.ts";
@@ -21,13 +21,24 @@ export interface DraftSetting {
     readonly treeNodes: number;
   } | null;
   /** What rounds cost; null: unknown, and every draft is tried. */
-  readonly costs: CostTable | null;
+  readonly costs: MeasuredCosts | null;
 }
 
 /** The drafting of an engine: copies and the model drafter, whichever brings more tokens in a ms. */
 export function streamDrafting(setting: DraftSetting): DraftingSource {
   const history = new DraftHistory();
-  return (sampling) => new StreamDrafting(setting, sampling, history);
+  const tables = costTables(setting.costs);
+  return (sampling) => new StreamDrafting(setting, sampling, history, tables);
+}
+
+/** The table of a round by how many share it; each is made once. */
+function costTables(costs: MeasuredCosts | null): (streams: number) => CostTable | null {
+  const tables: CostTable[] = [];
+  return (streams) => {
+    if (!costs) return null;
+    tables[streams] ??= sharedTable(costs, streams);
+    return tables[streams];
+  };
 }
 
 class StreamDrafting implements Drafting {
@@ -35,25 +46,32 @@ class StreamDrafting implements Drafting {
   readonly #sampling: SamplingParams;
   readonly #lookup = new SuffixLookup();
   readonly #chooser: DraftChooser;
+  readonly #tables: (streams: number) => CostTable | null;
 
-  constructor(setting: DraftSetting, sampling: SamplingParams, history: DraftHistory) {
+  constructor(
+    setting: DraftSetting,
+    sampling: SamplingParams,
+    history: DraftHistory,
+    tables: (streams: number) => CostTable | null,
+  ) {
     this.#chooser = new DraftChooser(history);
     this.#setting = setting;
     this.#sampling = sampling;
+    this.#tables = tables;
   }
 
   push(id: TokenId): void {
     this.#lookup.push(id);
   }
 
-  wish(most: number, blocks: boolean): DraftWish {
+  wish(most: number, blocks: boolean, streams: number): DraftWish {
     const copies = this.#lookup.propose(most);
     const offer = {
       copied: copies.length,
       modelled: blocks ? this.#blockDrafts : 0,
       room: most + 1,
     };
-    const { source, rows } = this.#chooser.choose(offer, this.#setting.costs);
+    const { source, rows } = this.#chooser.choose(offer, this.#tables(streams));
     if (source === "model") return { kind: "block" };
     if (source === "none") return { kind: "none" };
     const ids = copies.slice(0, rows - 1);

@@ -28,12 +28,13 @@ export function drawNext(
   const { sampler, sink, request } = stream;
   if (stream.replyTokens === 0) sink.prefilled();
   sink.row?.(candidates);
-  stream.pending = sampler.draw(candidates, position);
-  sampler.commit(stream.pending);
-  stream.drafting?.push(stream.pending);
+  const id = sampler.draw(candidates, position);
+  stream.ids.push(id);
+  sampler.commit(id);
+  stream.drafting?.push(id);
   stream.replyTokens++;
-  const stopped = sink.token(stream.pending);
-  if (stopped || request.eosIds.has(stream.pending)) return { reason: "stop", error: null };
+  const stopped = sink.token(id);
+  if (stopped || request.eosIds.has(id)) return { reason: "stop", error: null };
   if (stream.replyTokens === request.maxTokens) return { reason: "length", error: null };
   return null;
 }

@@ -9,7 +9,7 @@ import { planPass, type SegmentRequest } from "../model/plan.ts";
 import { type Accepted, acceptWindow } from "./accept.ts";
 import { blockSegment, extendContext, makeRoom } from "./drafter-context.ts";
 import type { LiveStream, StreamEnd } from "./live-stream.ts";
-import { growPages, streamSegment } from "./stream-segment.ts";
+import { streamSegment } from "./stream-segment.ts";
 
 /** One stream's part of a round. */
 interface Window {
@@ -67,12 +67,12 @@ export async function decodeRound(
 /** What each stream has proposed for it; blocks of the model drafter share a pass. */
 async function propose(backend: Backend, streams: readonly LiveStream[]): Promise<Window[]> {
   const share = Math.min(windowRowsMax, Math.floor(roundRowsMax / streams.length));
-  const places = capacity(backend);
   const blockRows = backend.info.drafter?.blockRows ?? Number.POSITIVE_INFINITY;
   const wishes = streams.map((stream) => {
-    const most = Math.min(share - 1, stream.tokensLeft - 1, places - stream.rows - 1);
-    const blocks = stream.rows + blockRows <= places;
-    const wish = most > 0 && stream.drafting ? stream.drafting.wish(most, blocks) : null;
+    const most = Math.min(share, stream.tokensLeft) - 1;
+    const blocks = stream.rows + blockRows <= stream.pagesMost * pageRows;
+    const drafting = most > 0 ? stream.drafting : null;
+    const wish = drafting?.wish(most, blocks, streams.length) ?? null;
     return { stream, most, blocks, wish };
   });
   const drafted = wishes
@@ -91,8 +91,11 @@ async function propose(backend: Backend, streams: readonly LiveStream[]): Promis
   });
 }
 
-/** Places of a stream's own share of the pages. */
-const capacity = ({ info }: Backend): number => Math.floor(info.pages / info.slots) * pageRows;
+/** Positions for which a stream needs pages before a round. */
+export function roundPlaces({ info }: Backend, { rows, pagesMost }: LiveStream): number {
+  const most = Math.max(windowRowsMax, info.drafter?.blockRows ?? 0);
+  return Math.min(rows + most, pagesMost * pageRows);
+}
 
 async function draftBlocks(
   backend: Backend,
@@ -102,7 +105,6 @@ async function draftBlocks(
   if (!drafter || streams.length === 0) return new Map();
   extendContext(backend, streams);
   const fit = Math.floor(Math.min(rowsMax / drafter.blockRows, drawsMax / (drafter.blockRows - 1)));
-  for (const stream of streams) growPages(stream, drafter.blockRows);
   const passes: Promise<ReadonlyMap<LiveStream, Lattice>>[] = [];
   for (let first = 0; first < streams.length; first += fit) {
     const some = streams.slice(first, first + fit);
@@ -139,7 +141,6 @@ const rowsIn = ({ proposal }: Window): number => 1 + (proposal?.ids.length ?? 0)
 function windowSegment({ stream, proposal }: Window): SegmentRequest {
   const ids = [stream.pending, ...(proposal?.ids ?? [])];
   const parents = proposal?.parents ? [-1, ...proposal.parents.map((node) => node + 1)] : null;
-  growPages(stream, ids.length);
   return {
     ...streamSegment(stream, stream.rows, ids),
     draw: "all",

@@ -4,14 +4,16 @@ import type { BackendError, DeltafoldError } from "../errors.ts";
 import type { SlotId, StreamId, TokenId } from "../ids.ts";
 import type { SamplingParams } from "../sampling/params.ts";
 import { Sampler } from "../sampling/sampler.ts";
-import type { PageTable } from "../state/kv-pages.ts";
+import type { CacheMiss, PrefixKind } from "../state/cached-prefix.ts";
+import { type PageTable, pagesFor } from "../state/kv-pages.ts";
+import type { SpillEntry } from "../state/spill-file.ts";
 import { SpeculativeCounter, type SpeculativeCounts } from "./speculative.ts";
 
 /** What the rounds need to know of a request. */
 export interface RoundRequest {
   /** At least one. */
   readonly promptIds: readonly TokenId[];
-  /** At least one. */
+  /** 0: the prompt is computed, for what it leaves in the cache. */
   readonly maxTokens: number;
   readonly sampling: SamplingParams;
   /** Tokens that end the reply; they are its last token. */
@@ -20,6 +22,17 @@ export interface RoundRequest {
   readonly fingerprint: boolean;
   /** False: the serial reference, a row a round. */
   readonly draft: boolean;
+  /** Where states of the prompt are cached, in order. Absent: the cache is of no concern to it. */
+  readonly marks?: readonly PrefixMark[];
+  /** A background stream has its turn while no other is there. Foreground unless said. */
+  readonly priority?: "foreground" | "background";
+}
+
+/** A place in a prompt whose state is kept. */
+export interface PrefixMark {
+  /** Tokens up to there. */
+  readonly rows: number;
+  readonly kind: PrefixKind;
 }
 
 /** Hears what happens to a stream, from inside a round: never slow, never throwing. */
@@ -40,6 +53,10 @@ export interface RoundOutcome {
   /** The same of the drafter's context; null where the stream has none. */
   readonly contextSha: string | null;
   readonly speculative: SpeculativeCounts;
+  /** Prompt tokens that were not computed, because their state was there. */
+  readonly cachedRows: number;
+  /** Why there were none; null where there were. */
+  readonly cacheMiss: CacheMiss | null;
 }
 
 /** How a reply ends by itself, or fails. */
@@ -57,6 +74,8 @@ export class LiveStream {
   /** Null where nothing is drafted. */
   readonly drafting: Drafting | null;
   readonly speculative: SpeculativeCounter = new SpeculativeCounter();
+  /** The prompt and the reply so far. */
+  readonly ids: TokenId[];
   phase: "waiting" | "filling" | "decoding" | "done" = "waiting";
   cancelled = false;
   slot: SlotId | null = null;
@@ -65,9 +84,19 @@ export class LiveStream {
   rows = 0;
   /** Of these, how many the drafter was given. */
   contextRows = 0;
-  /** The last drawn token: delivered, not yet fed. */
-  pending: TokenId = -1;
   replyTokens = 0;
+  /** Whether it was seen, since it has its slot, where it can go on from. */
+  begun = false;
+  /** Chunks that other prompts were given while it could have had one. */
+  passedOver = 0;
+  /** What the cache had for its prompt; null before that was seen. */
+  cached: { readonly rows: number; readonly miss: CacheMiss | null } | null = null;
+  /** Ends when its state was read from disk; null while nothing is read. */
+  reading: Promise<void> | null = null;
+  /** What was read; null: nothing usable. Undefined before. */
+  found: SpillEntry | null | undefined = undefined;
+  /** Whether it goes on from what a conversation left. */
+  proven = false;
 
   constructor(id: StreamId, request: RoundRequest, sink: RoundSink, drafting: Drafting | null) {
     this.id = id;
@@ -75,10 +104,21 @@ export class LiveStream {
     this.sink = sink;
     this.sampler = new Sampler(request.sampling, request.promptIds);
     this.drafting = drafting;
+    this.ids = [...request.promptIds];
   }
 
-  get promptLeft(): number {
-    return this.request.promptIds.length - this.rows;
+  get background(): boolean {
+    return this.request.priority === "background";
+  }
+
+  /** Tokens that its state has yet to be fed before it decodes. */
+  get toFill(): number {
+    return this.ids.length - this.rows;
+  }
+
+  /** Of a decoding stream: the last drawn token, delivered and not yet fed. */
+  get pending(): TokenId {
+    return this.ids.at(-1)!;
   }
 
   /** How many of a row's first candidates its draws read; 0: the whole row. */
@@ -89,5 +129,10 @@ export class LiveStream {
   /** Tokens that the reply may still have. */
   get tokensLeft(): number {
     return this.request.maxTokens - this.replyTokens;
+  }
+
+  /** Pages that it may come to need. */
+  get pagesMost(): number {
+    return pagesFor(this.request.promptIds.length + this.request.maxTokens);
   }
 }

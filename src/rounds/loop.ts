@@ -3,24 +3,27 @@ import { type Clock, systemClock } from "../clock.ts";
 import type { DraftingSource } from "../draft/drafting.ts";
 import {
   BackendError,
-  type BackendLostError,
+  BackendLostError,
   DeltafoldError,
   invariant,
   QueueFullError,
+  RequestTooLargeError,
 } from "../errors.ts";
 import { streamId } from "../ids.ts";
-import { queueRequestsMax, roundRowsMax } from "../limits.ts";
+import { decodeShareDefault, pageRows, queueRequestsMax, roundRowsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
+import type { PrefixKind } from "../state/cached-prefix.ts";
 import { contextFingerprint, stateFingerprint } from "../state/fingerprint.ts";
-import { PagePool, PageTable } from "../state/kv-pages.ts";
-import { SlotPool } from "../state/slots.ts";
 import { drawNext } from "./accept.ts";
-import { decodeRound, type StreamEnds } from "./decode-round.ts";
+import { decodeRound, roundPlaces, type StreamEnds } from "./decode-round.ts";
+import { DecodeShare } from "./decode-share.ts";
 import { extendContext, makeRoom } from "./drafter-context.ts";
+import { FinishRate } from "./finish-rate.ts";
 import { type BackendCondition, LiveBackend } from "./live-backend.ts";
 import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
-import { schedule } from "./schedule.ts";
-import { growPages, streamSegment } from "./stream-segment.ts";
+import { byTurn, nextToAdmit, nextToFill, toYield } from "./schedule.ts";
+import { type CacheOptions, StreamMemory } from "./stream-memory.ts";
+import { streamSegment } from "./stream-segment.ts";
 
 /** Streams by what they do right now. */
 export interface LoopCounts {
@@ -33,6 +36,12 @@ export interface LoopOptions {
   readonly chunkRows: number;
   /** What proposes for streams; without it nothing is drafted. */
   readonly drafting?: DraftingSource | null;
+  /** Where prompts find what was computed before; without it nothing is cached. */
+  readonly cache?: CacheOptions;
+  /** Requests that may wait for a slot. */
+  readonly queueMax?: number;
+  /** The share of the time that replies have while prompts are computed, from 0 to below 1. */
+  readonly decodeShare?: number;
   /** Opens a backend of the same sizes after a loss; null where that can't be. */
   readonly openAgain?: (() => Promise<Backend>) | null;
   readonly clock?: Clock;
@@ -41,18 +50,23 @@ export interface LoopOptions {
 /**
  * Serves all streams of one backend, a round at a time, for as long as there are any. A stream's
  * tokens depend on its own request alone: the schedule decides when rows are computed, never what
- * they hold, and drafts decide in how few rounds. Where the backend is lost, the streams that it held
- * end, those that wait go on waiting, and it is opened again for them or for whoever comes next.
+ * they hold, drafts decide in how few rounds, and the cache decides which rows are computed at all.
+ * Where the backend is lost, the streams that it held end, those that wait go on waiting, and it is
+ * opened again for them or for whoever comes next.
  */
 export class RoundLoop implements AsyncDisposable {
   readonly #live: LiveBackend;
   readonly #chunkRows: number;
   readonly #drafting: DraftingSource | null;
+  readonly #queueMax: number;
   readonly #clock: Clock;
-  readonly #slots: SlotPool;
-  readonly #pages: PagePool;
+  readonly #memory: StreamMemory;
+  readonly #share: DecodeShare;
+  readonly #rate = new FinishRate();
   readonly #streams: LiveStream[] = [];
   #running: Promise<void> | null = null;
+  /** Ends the wait for a disk: there is something else to do. */
+  #wake: () => void = () => {};
   #nextId = 0;
   #closed = false;
 
@@ -64,14 +78,17 @@ export class RoundLoop implements AsyncDisposable {
     this.#live = new LiveBackend(backend, openAgain);
     this.#chunkRows = chunkRows;
     this.#drafting = drafting;
+    this.#queueMax = options.queueMax ?? queueRequestsMax;
     this.#clock = clock;
-    this.#slots = new SlotPool(backend.info.slots);
-    this.#pages = new PagePool(backend.info.pages);
+    this.#memory = new StreamMemory(this.#live, options.cache ?? { bytesMax: 0, spill: null });
+    this.#share = new DecodeShare(options.decodeShare ?? decodeShareDefault);
   }
 
+  /** Those that only compute a prompt for the cache are none. */
   get counts(): LoopCounts {
-    const waiting = this.#streams.filter((stream) => stream.phase === "waiting").length;
-    return { waiting, running: this.#streams.length - waiting };
+    const replying = this.#streams.filter(({ request }) => request.maxTokens > 0);
+    const waiting = replying.filter(({ phase }) => phase === "waiting").length;
+    return { waiting, running: replying.length - waiting };
   }
 
   /** What the backend at hand is. */
@@ -84,38 +101,61 @@ export class RoundLoop implements AsyncDisposable {
     return this.#live.condition;
   }
 
-  /** Slots and pages that nobody holds; all of them when no stream is there. */
+  /** Slots and pages that nobody holds: all slots where no stream is there; pages may be cached. */
   get free(): { readonly slots: number; readonly pages: number } {
-    return { slots: this.#slots.freeCount, pages: this.#pages.freeCount };
+    return this.#memory.free;
+  }
+
+  /** What is cached, and what it takes. */
+  get cached(): { readonly entries: number; readonly bytes: number } {
+    return this.#memory.cached;
   }
 
   /**
    * Queues a request. The returned function cancels it before its next round.
-   * @throws QueueFullError; BackendError where the loop is closed, or the device lost for good
+   * @throws QueueFullError; RequestTooLargeError; BackendError where the loop is closed, or the device
+   *   lost for good
    */
   submit(request: RoundRequest, sink: RoundSink): () => void {
     const { lost, recoverable } = this.#live;
     if (lost && !recoverable) throw lost;
     if (this.#closed) throw new BackendError("The engine is closed.");
-    // Those that a free slot awaits are not queued.
-    const waiting = this.counts.waiting - this.#slots.freeCount;
-    if (waiting >= queueRequestsMax) throw new QueueFullError(waiting);
-    invariant(request.promptIds.length > 0 && request.maxTokens > 0, "an empty request");
-    const drafting = request.draft ? (this.#drafting?.(request.sampling) ?? null) : null;
-    if (drafting) for (const id of request.promptIds) drafting.push(id);
+    const { promptIds, maxTokens, sampling, draft } = request;
+    invariant(promptIds.length > 0 && maxTokens >= 0, "an empty request");
+    const places = this.info.pages * pageRows;
+    const tokens = promptIds.length + maxTokens;
+    if (tokens > places) throw new RequestTooLargeError(tokens, places);
+    // Those that a free slot awaits are not queued, nor those that wait for nobody's sake.
+    const foreground = this.#streams.filter(
+      ({ phase, background }) => phase === "waiting" && !background,
+    );
+    const waiting = foreground.length - this.#memory.free.slots;
+    if (waiting >= this.#queueMax) throw new QueueFullError(waiting, this.#rate.secondsEach);
+    const drafting = draft ? (this.#drafting?.(sampling) ?? null) : null;
+    if (drafting) for (const id of promptIds) drafting.push(id);
     const stream = new LiveStream(streamId(this.#nextId++), request, sink, drafting);
     this.#streams.push(stream);
     this.#running ??= this.#run();
+    this.#wake();
     return () => {
       stream.cancelled = true;
+      this.#wake();
     };
+  }
+
+  /** Resolves when no stream is there, and what was evicted is on disk. */
+  async settled(): Promise<void> {
+    while (this.#running) await this.#running;
+    await this.#memory.written();
   }
 
   /** Cancels every stream, takes no more, waits for the last to end, and gives the backend back. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     for (const stream of this.#streams) stream.cancelled = true;
+    this.#wake();
     await this.#running;
+    await this.#memory.close();
     await this.#live[Symbol.asyncDispose]();
   }
 
@@ -124,7 +164,7 @@ export class RoundLoop implements AsyncDisposable {
       do {
         // Requests that arrive together share their first round, and a loss before them is heard of.
         await Promise.resolve();
-        await this.#round();
+        await this.#round().catch((cause: unknown) => this.#giveUp(cause));
       } while (this.#streams.length > 0);
     } finally {
       this.#running = null;
@@ -134,19 +174,78 @@ export class RoundLoop implements AsyncDisposable {
   async #round(): Promise<void> {
     const { lost } = this.#live;
     if (lost && !(await this.#recover(lost))) return;
-    const { cancelled, admitted, filling, decoding } = schedule(
-      this.#streams,
-      this.#slots.freeCount,
-    );
-    for (const stream of cancelled) await this.#finish(stream, "cancelled");
-    for (const stream of admitted) await this.#admit(stream);
-    const passes: Promise<StreamEnds>[] = [];
-    if (filling?.phase === "filling") passes.push(this.#fill(filling));
-    if (decoding.length > 0) passes.push(this.#decode(decoding, passes.length === 0));
-    // Not before both are over: a window that keeps logits bears no pass before its keep, and a
-    // fingerprint may take one.
-    const ends = (await Promise.all(passes)).flat();
+    for (const stream of this.#streams.filter(({ cancelled }) => cancelled)) {
+      await this.#finish(stream, "cancelled");
+    }
+    for (const stream of toYield(this.#streams)) await this.#memory.park(stream);
+    await this.#admit();
+    const { filling, decoding } = await this.#prepare();
+    const fill = filling && this.#fill(filling);
+    const decode = decoding.length > 0 ? this.#decode(decoding, fill === null) : null;
+    if (!fill && !decode) await this.#idle();
+    // Not before both are over: a window that keeps logits bears no pass before its keep, and what
+    // follows may take one.
+    const ends = (await this.#share.wait(this.#clock, fill, decode)).flat();
+    // Those that failed first: their windows were not kept, and bear no pass either.
+    const failed = ends.filter(([, { reason }]) => reason === "error");
+    for (const [stream, { reason, error }] of failed) await this.#finish(stream, reason, error);
+    if (filling && filling.phase !== "done") await this.#keepAtMark(filling);
     for (const [stream, { reason, error }] of ends) await this.#finish(stream, reason, error);
+  }
+
+  get #holders(): LiveStream[] {
+    return this.#streams.filter(({ slot }) => slot !== null);
+  }
+
+  async #admit(): Promise<void> {
+    for (;;) {
+      const stream = nextToAdmit(this.#streams);
+      if (!stream || !this.#memory.canAdmit(stream, this.#holders)) return;
+      try {
+        this.#memory.admit(stream);
+      } catch (cause) {
+        await this.#finish(stream, "error", this.#failure(cause));
+        if (this.#live.lost) return;
+      }
+    }
+  }
+
+  /** Who is fed in this round: each has the pages for it. */
+  async #prepare(): Promise<{ filling: LiveStream | null; decoding: readonly LiveStream[] }> {
+    const decoding = this.#streams.filter(({ phase }) => phase === "decoding");
+    const due = this.#share.fillDue || decoding.length === 0;
+    const next = due ? await this.#nextToFill() : null;
+    const fed = [...decoding, ...(next ? [next] : [])].sort(byTurn);
+    for (const stream of fed) {
+      // One that was served before it may have taken its slot.
+      if (stream.slot === null) continue;
+      const places =
+        stream === next ? next.rows + this.#chunkOf(next) : roundPlaces(this.#live.current, stream);
+      await this.#memory.grow(stream, places, this.#holders);
+    }
+    const ready = (stream: LiveStream) => stream.slot !== null;
+    return {
+      filling: next && ready(next) ? next : null,
+      decoding: decoding.filter(ready),
+    };
+  }
+
+  /** Whose prompt gets the next chunk, now that it is known where it goes on from. */
+  async #nextToFill(): Promise<LiveStream | null> {
+    for (;;) {
+      const next = nextToFill(this.#streams);
+      // While its state is read from a disk, others have their turns.
+      if (!next || next.begun || (await this.#memory.begin(next))) return next;
+    }
+  }
+
+  /** Nothing can be fed: states are being read, or a stream has just given way. */
+  async #idle(): Promise<void> {
+    const reading = this.#streams.flatMap(({ reading: each }) => each ?? []);
+    if (reading.length === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    await Promise.race([...reading, promise]);
   }
 
   /**
@@ -155,6 +254,7 @@ export class RoundLoop implements AsyncDisposable {
    */
   async #recover(lost: BackendLostError): Promise<boolean> {
     await this.#endAll((stream) => stream.slot !== null || stream.cancelled, lost);
+    this.#memory.clear();
     if (this.#streams.length === 0) return false;
     try {
       await this.#live.reopen();
@@ -166,6 +266,17 @@ export class RoundLoop implements AsyncDisposable {
     }
   }
 
+  /** What fails besides passes is no one stream's: whoever has a slot ends. A loss, as always, next. */
+  async #giveUp(cause: unknown): Promise<void> {
+    const error = this.#failure(cause);
+    if (error instanceof BackendLostError) return;
+    const holders = this.#holders;
+    for (const stream of holders.length > 0 ? holders : [...this.#streams]) {
+      // It ends whatever is wrong with what it held.
+      await this.#finish(stream, "error", error).catch(() => {});
+    }
+  }
+
   async #endAll(which: (stream: LiveStream) => boolean, error: DeltafoldError): Promise<void> {
     for (const stream of this.#streams.filter(which)) {
       if (stream.cancelled) await this.#finish(stream, "cancelled");
@@ -173,35 +284,48 @@ export class RoundLoop implements AsyncDisposable {
     }
   }
 
-  async #admit(stream: LiveStream): Promise<void> {
-    stream.slot = this.#slots.take();
-    invariant(stream.slot !== null, "admitted without a slot");
-    stream.pages = new PageTable(this.#pages);
-    stream.phase = "filling";
-    try {
-      this.#live.current.open(stream.slot);
-    } catch (cause) {
-      await this.#finish(stream, "error", this.#failure(cause));
-    }
+  /** Rows of a stream's next chunk, which ends where its state is to be kept. */
+  #chunkOf({ rows, toFill, request }: LiveStream): number {
+    const most = Math.min(this.#chunkRows, toFill);
+    const mark = request.marks?.find((each) => each.rows > rows);
+    return mark ? Math.min(most, mark.rows - rows) : most;
   }
 
-  /** One chunk of a prompt; its last row draws the reply's first token. */
+  /** One chunk of what a stream has to be fed; where it is to decode, the last row draws. */
   async #fill(stream: LiveStream): Promise<StreamEnds> {
-    const { promptIds } = stream.request;
-    const rows = Math.min(this.#chunkRows, stream.promptLeft);
-    const last = stream.promptLeft === rows;
+    const rows = this.#chunkOf(stream);
+    const last = stream.toFill === rows;
+    const draws = last && stream.request.maxTokens > 0;
     try {
       const backend = this.#live.current;
       makeRoom(backend, [stream], () => rows);
-      const plan = planPass([chunkSegment(stream, rows, last)]);
-      const { draws } = await backend.read(backend.prefill(plan));
+      const plan = planPass([chunkSegment(stream, rows, draws)]);
+      const result = await backend.read(backend.prefill(plan));
       stream.rows += rows;
       if (!last) return [];
-      const end = drawNext(stream, draws[0]!, promptIds.length);
+      if (!draws) return [[stream, { reason: "length", error: null }]];
+      const end = drawNext(stream, result.draws[0]!, stream.ids.length);
       stream.phase = "decoding";
       return end ? [[stream, end]] : [];
     } catch (cause) {
       return [[stream, { reason: "error", error: this.#failure(cause) }]];
+    }
+  }
+
+  async #keepAtMark(stream: LiveStream): Promise<void> {
+    const { rows, request } = stream;
+    const mark = request.marks?.find((each) => each.rows === rows);
+    if (!mark || this.#live.lost) return;
+    await this.#keep(stream, mark.kind);
+  }
+
+  /** What can't be cached is nobody's error; a loss is heard of in the next round. */
+  async #keep(stream: LiveStream, kind: PrefixKind): Promise<void> {
+    try {
+      await this.#memory.keep(stream, kind);
+    } catch (cause) {
+      this.#live.note(cause);
+      this.#memory.forget(stream);
     }
   }
 
@@ -225,27 +349,31 @@ export class RoundLoop implements AsyncDisposable {
     error: DeltafoldError | null = null,
   ): Promise<void> {
     if (stream.phase === "done") return;
-    let outcome: Omit<RoundOutcome, "speculative"> = { reason, error, ...noPrints };
-    if (stream.request.fingerprint && (reason === "stop" || reason === "length")) {
-      try {
-        outcome = { reason, error, ...(await this.#fingerprint(stream)) };
-      } catch (cause) {
-        outcome = { reason: "error", error: this.#failure(cause), ...noPrints };
-      }
+    let outcome: Ending = { reason, error, ...noPrints };
+    try {
+      if (reason === "error") this.#memory.forget(stream);
+      else outcome = { reason, error, ...(await this.#conclude(stream, reason)) };
+    } catch (cause) {
+      this.#memory.forget(stream);
+      outcome = { reason: "error", error: this.#failure(cause), ...noPrints };
     }
     stream.phase = "done";
     this.#streams.splice(this.#streams.indexOf(stream), 1);
-    if (stream.slot !== null) {
-      // A lost backend may never have opened it, and what it held is gone.
-      if (!this.#live.lost) this.#live.current.release(stream.slot);
-      this.#slots.give(stream.slot);
-      stream.pages!.release();
-    }
     try {
-      stream.sink.finished({ ...outcome, speculative: stream.speculative.counts });
-    } catch {
-      // The stream has ended whatever its listener makes of it; the others go on.
+      this.#memory.release(stream);
+    } finally {
+      this.#rate.add(this.#clock.nowMs());
+      tellEnd(stream, outcome);
     }
+  }
+
+  /** Keeps what a reply that ended well leaves, and takes its fingerprints. */
+  async #conclude(stream: LiveStream, reason: RoundOutcome["reason"]): Promise<Prints> {
+    if (stream.slot === null || stream.rows === 0) return noPrints;
+    const wanted = stream.request.fingerprint && reason !== "cancelled";
+    const prints = wanted ? await this.#fingerprint(stream) : noPrints;
+    if (!this.#live.lost) await this.#keep(stream, "reply");
+    return prints;
   }
 
   async #fingerprint(stream: LiveStream): Promise<Prints> {
@@ -270,16 +398,24 @@ export class RoundLoop implements AsyncDisposable {
 }
 
 type Prints = Pick<RoundOutcome, "stateSha" | "contextSha">;
+type Ending = Prints & Pick<RoundOutcome, "reason" | "error">;
 const noPrints: Prints = { stateSha: null, contextSha: null };
 
-/** The next rows of a stream's prompt. */
-function chunkSegment(stream: LiveStream, rows: number, last: boolean): SegmentRequest {
-  const { promptIds, fingerprint } = stream.request;
-  growPages(stream, rows);
+function tellEnd({ cached, speculative: { counts }, sink }: LiveStream, ending: Ending): void {
+  const { rows: cachedRows, miss: cacheMiss } = cached ?? { rows: 0, miss: null };
+  try {
+    sink.finished({ ...ending, speculative: counts, cachedRows, cacheMiss });
+  } catch {
+    // The stream has ended whatever its listener makes of it; the others go on.
+  }
+}
+
+/** The next rows of what a stream has to be fed. */
+function chunkSegment(stream: LiveStream, rows: number, draws: boolean): SegmentRequest {
   return {
-    ...streamSegment(stream, stream.rows, promptIds.slice(stream.rows, stream.rows + rows)),
-    draw: last ? "last" : "none",
+    ...streamSegment(stream, stream.rows, stream.ids.slice(stream.rows, stream.rows + rows)),
+    draw: draws ? "last" : "none",
     candidates: stream.candidatesNeeded,
-    keepLogits: fingerprint,
+    keepLogits: stream.request.fingerprint,
   };
 }

@@ -19,10 +19,3 @@ export function streamSegment(
     candidates: 0,
   };
 }
-
-/** Takes pages for so many rows more. */
-export function growPages({ pages, rows }: LiveStream, more: number): void {
-  invariant(pages !== null, "a stream without pages in a round");
-  const grown = pages.grow(rows + more);
-  invariant(grown, "the KV pages ran out: admission must keep every stream's pages");
-}

@@ -20,7 +20,10 @@ export class MemorySpillFiles implements SpillFiles {
     return Array.from(this.files, ([name, { length }]) => ({ name, bytes: length }));
   }
 
-  async read(name: string, bytesMax = Number.POSITIVE_INFINITY): Promise<Uint8Array | null> {
+  async read(
+    name: string,
+    bytesMax: number = Number.POSITIVE_INFINITY,
+  ): Promise<Uint8Array | null> {
     this.#check("read");
     const bytes = this.files.get(name)?.slice(0, bytesMax) ?? null;
     const at = Math.floor((this.flippedBit ?? 0) / 8);

@@ -25,7 +25,7 @@ export function sampleFloats(length: number, seed: number): Float32Array {
 /** An entry of some tokens; the arrays have different lengths. */
 export function sampleEntry(
   ids: readonly number[],
-  { context = true, stateFloats = 24 } = {},
+  { context = true, stateFloats = 24 }: { context?: boolean; stateFloats?: number } = {},
 ): SpillEntry {
   const rows = ids.length;
   const seed = ids.reduce((sum, id) => Math.imul(sum, 31) + id, context ? 1 : 2);

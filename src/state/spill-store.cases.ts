@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { encodeSpill, spillBytes } from "./spill-file.ts";
 import type { SpillFiles } from "./spill-files.ts";
 import { bitsOf, sampleEntry, sampleIdentity } from "./spill-samples.cases.ts";
-import { SpillStore } from "./spill-store.ts";
+import { type SpillOptions, SpillStore } from "./spill-store.ts";
 
-export const ample = {
+export const ample: Required<SpillOptions> = {
   maxBytes: 2 ** 40,
   minFreeBytes: 0,
-  onWarning: (message: string): void => expect.fail(message),
+  onWarning: (message) => expect.fail(message),
 };
 
 /** What a store promises over any place for files; `newFiles` makes an empty one. */

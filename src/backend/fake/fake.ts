@@ -2,7 +2,14 @@ import { BackendLostError, invariant } from "../../errors.ts";
 import type { PageId, SlotId, TokenId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
 import { type DrafterShape, featureRowsOf } from "../../model/drafter-shape.ts";
-import { depthsOf, type Plan, pathOf, type Segment, validatePlan } from "../../model/plan.ts";
+import {
+  depthsOf,
+  type Plan,
+  pathOf,
+  type Segment,
+  segmentOf,
+  validatePlan,
+} from "../../model/plan.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type {
   Backend,
@@ -12,9 +19,8 @@ import type {
   PassResult,
   Snapshot,
 } from "../backend.ts";
-import { orderCandidates } from "../candidates.ts";
 import { checkDraft, checkExtend } from "../draft-plans.ts";
-import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.ts";
+import { draftCandidates, drawCandidates, keepLogits, orderedOrNot } from "../draw-candidates.ts";
 import { HeldStates } from "../held.ts";
 import { OpenWindows } from "../windows.ts";
 import { mix } from "./mix.ts";
@@ -264,9 +270,11 @@ export class FakeBackend implements Backend {
       this.#check();
       for (const { stateSlot } of plan.segments) this.#windowIds.delete(stateSlot);
       this.#options.fault?.(this.#passes, plan);
-      const histories = plan.segments.flatMap((segment) => this.#advance(plan, segment));
+      for (const segment of plan.segments) this.#write(plan, segment);
+      const histories = plan.draws.map(({ row }) => this.#history(plan, row));
+      for (const segment of plan.segments) this.#advance(plan, segment);
       this.#options.onPass?.(plan.ids.length);
-      const logits = (draw: number) => this.#logits(histories[plan.draws[draw]!.row]!);
+      const logits = (draw: number) => this.#logits(histories[draw]!);
       this.#passLogits = logits;
       return { draws: drawCandidates(plan, logits, this.#kept), taps: [], selector: null };
     } catch (error) {
@@ -274,26 +282,46 @@ export class FakeBackend implements Backend {
     }
   }
 
-  /** Feeds a segment's rows; returns each row's hash over the state and all the KV it sees. */
-  #advance(plan: Plan, segment: Segment): number[] {
-    const { stateSlot, nextSlot, pages, start, firstRow, rows, window } = segment;
+  /** Leaves the rows' tokens and positions in the pages. */
+  #write(plan: Plan, segment: Segment): void {
+    const { nextSlot, pages, start, firstRow, rows } = segment;
     this.#refuseClosed(nextSlot);
-    const ids: readonly TokenId[] = plan.ids.slice(firstRow, firstRow + rows);
     const depths = depthsOf(segment);
-    const histories = ids.map((id, local) => {
+    for (let local = 0; local < rows; local++) {
       // 24 bits, so that a snapshot's float holds it exactly.
-      const word = mix(id, start + depths[local]!) >>> 8;
+      const word = mix(plan.ids[firstRow + local]!, start + depths[local]!) >>> 8;
       this.#pages[this.#at(pages, start + local)] = word;
       this.#features[this.#feature(nextSlot, start + local)] = word;
-      const path = pathOf(segment, local);
-      let history = path.reduce((state, row) => mix(state, ids[row]!), this.#states[stateSlot]!);
-      for (let row = 0; row < start; row++) history = mix(history, this.#kv(pages, row));
-      for (const row of path) history = mix(history, this.#kv(pages, start + row));
-      return history;
-    });
+    }
+  }
+
+  /** A row's hash over the state and all the KV that it sees. */
+  #history(plan: Plan, row: number): number {
+    const segment = segmentOf(plan, row);
+    const { stateSlot, pages, start, firstRow } = segment;
+    const path = pathOf(segment, row - firstRow);
+    const ids = path.map((local) => plan.ids[firstRow + local]!);
+    let history = this.#seen(ids.reduce(mix, this.#states[stateSlot]!), pages, start);
+    for (const local of path) history = mix(history, this.#kv(pages, start + local));
+    return history;
+  }
+
+  /** A hash over another and the KV of places [0, rows). */
+  #seen(hash: number, pages: readonly PageId[], rows: number): number {
+    let seen = hash;
+    for (let first = 0; first < rows; first += pageRows) {
+      const at = this.#at(pages, first);
+      const end = at + Math.min(pageRows, rows - first);
+      for (let place = at; place < end; place++) seen = mix(seen, this.#pages[place]!);
+    }
+    return seen;
+  }
+
+  /** Feeds a segment's rows to its state; a window's wait for their keep. */
+  #advance(plan: Plan, { stateSlot, nextSlot, firstRow, rows, window }: Segment): void {
+    const ids: readonly TokenId[] = plan.ids.slice(firstRow, firstRow + rows);
     if (window) this.#windowIds.set(nextSlot, ids);
     else this.#states[nextSlot] = ids.reduce(mix, this.#states[stateSlot]!);
-    return histories;
   }
 
   #draftBlocks(plan: Plan): PassResult | Error {
@@ -326,22 +354,19 @@ export class FakeBackend implements Backend {
       const id = ids[local - 1]!;
       state = mix(state, id);
       words.push(mix(id, start + local - 1) >>> 8);
-      let history = state;
-      for (let row = 0; row < start; row++) history = mix(history, this.#kv(pages, row));
-      history = words.reduce(mix, history);
+      const history = words.reduce(mix, this.#seen(state, pages, start));
       const truth = this.#logits(history);
       const wrong = mix(history, local) % 4 === 0;
       rowsOut.push(wrong ? truth.map((logit) => 8 - logit) : truth);
-      ids.push(orderCandidates(rowsOut[local]!, 1, start + local).ids[0]!);
+      const best = orderedOrNot(rowsOut[local]!, 1, start + local);
+      ids.push("ids" in best ? best.ids[0]! : 0);
     }
     return rowsOut;
   }
 
   #logits(history: number): Float32Array {
-    const row = Float32Array.from(
-      { length: this.#options.shape.vocabSize },
-      (_, id) => mix(history, id) / 2 ** 28,
-    );
+    const row = new Float32Array(this.#options.shape.vocabSize);
+    for (let id = 0; id < row.length; id++) row[id] = mix(history, id) / 2 ** 28;
     this.#options.logits?.(row, history);
     return row;
   }
