@@ -10,6 +10,7 @@ const runs = [
   ["rows", "wasm", "--full"],
   ["synthetic", "wasm", "--full"],
   ["drafted", "wasm", "--full"],
+  ["streams", "wasm", "--full"],
   ["chunks", "wasm", "--activations", "int8"],
   ["rows", "wasm", "--activations", "int8"],
   ["golden", "reference", "--full"],
@@ -17,6 +18,7 @@ const runs = [
   ["rows", "reference", "--full"],
   ["synthetic", "reference"],
   ["drafted", "reference"],
+  ["streams", "reference"],
 ];
 
 let failed = 0;

@@ -38,13 +38,13 @@ export function gateCommand(io: CliIo): Command {
     .argument("[name]", "the gate to run")
     .option(
       "--model <model>",
-      "an embedded model or a checkpoint folder (chunks, rows, drafted)",
+      "an embedded model or a checkpoint folder (all but golden and synthetic)",
       embeddedModel,
     )
     .option("--full", "run every cell, not the sample of at most 3 minutes")
     .option("--references <folder>", "more reference outputs: a folder with golden/ and models/")
     .addOption(jsonOption("print one JSON report"));
-  addBackendOptions(command).optionsGroup("Options of drafted:");
+  addBackendOptions(command).optionsGroup("Options of drafted, streams and resume:");
   return addDrafterOptions(command).action(async (name: string | undefined, flags: GateFlags) => {
     if (name === undefined) {
       for (const gate of gates) io.stdout.write(`${gate.name.padEnd(9)} ${gate.about}\n`);
@@ -64,6 +64,7 @@ export function gateCommand(io: CliIo): Command {
       drafter: (target) => openGateDrafter(flags.model, target, choice, io),
       full: flags.full ?? false,
       references,
+      choice,
     };
     const print = flags.json ? null : (line: string) => io.stdout.write(`${line}\n`);
     const report = await runGate(name, options, print);

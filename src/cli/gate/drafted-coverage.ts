@@ -3,8 +3,9 @@ import type { Drafting, DraftWish } from "../../draft/drafting.ts";
 import type { Lattice } from "../../draft/lattice.ts";
 import type { Proposal } from "../../draft/proposal.ts";
 import type { Position, TokenId } from "../../ids.ts";
+import { EventCounts } from "./event-counts.ts";
 
-/** What must have happened before equal bytes prove anything. */
+/** What must have happened. */
 const events = {
   whole: "windows accepted up to a last draft",
   part: "windows accepted in part",
@@ -15,8 +16,6 @@ const events = {
   undrafted: "rounds without drafts after rounds with them",
   narrow: "replies with accepted drafts that were drawn from few candidates",
 } as const;
-
-type Event = keyof typeof events;
 
 /** What each drafter brought over all its cells. */
 interface Brought {
@@ -30,23 +29,16 @@ export const coverageCellsMin = 32;
 const drafterCellsMin = 8;
 
 /** Counts what the windows of a gate's cells went through. */
-export class Coverage {
-  readonly #counts = new Map<Event, number>();
+export class Coverage extends EventCounts<keyof typeof events> {
   readonly #drafters = new Map<string, Brought>();
   #cells = 0;
 
+  constructor() {
+    super(events);
+  }
+
   get cells(): number {
     return this.#cells;
-  }
-
-  /** By event. */
-  get counts(): Readonly<Record<string, number>> {
-    const all = Object.keys(events) as Event[];
-    return Object.fromEntries(all.map((event) => [event, this.#counts.get(event) ?? 0]));
-  }
-
-  add(event: Event): void {
-    this.#counts.set(event, (this.#counts.get(event) ?? 0) + 1);
   }
 
   /** A cell of a drafter has ended. */
@@ -64,16 +56,12 @@ export class Coverage {
    * @param drafters those that should have drafts accepted
    */
   missing(drafters: readonly string[]): string[] {
-    const counts = this.counts;
-    const never = (Object.keys(events) as Event[])
-      .filter((event) => counts[event] === 0)
-      .map((event) => `no ${events[event]}`);
     const useless = drafters.flatMap((drafter) => {
       const brought = this.#drafters.get(drafter);
       if (!brought || brought.cells < drafterCellsMin || brought.accepted > 0) return [];
       return [`${drafter}: none of ${brought.drafted} drafts accepted`];
     });
-    return [...never, ...useless];
+    return [...this.never(), ...useless];
   }
 }
 
@@ -95,9 +83,9 @@ export class WatchedDrafting implements Drafting {
     this.#drafting.push(id);
   }
 
-  wish(most: number, blocks: boolean): DraftWish {
+  wish(most: number, blocks: boolean, streams: number): DraftWish {
     this.#drawn = [];
-    return this.#drafting.wish(most, blocks);
+    return this.#drafting.wish(most, blocks, streams);
   }
 
   choose(lattice: Lattice, anchor: TokenId, position: Position, most: number): Proposal | null {

@@ -2,10 +2,10 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { Backend, PassHandle, PassResult } from "../../backend/backend.ts";
 import { type Plan, pathOf, type Segment } from "../../model/plan.ts";
 import { failedOf, fake, hashes, reference, runDrafted, tinySet } from "./drafted.cases.ts";
-import { gateDrafters } from "./drafted-drafters.ts";
-import { gateSamplings } from "./drafted-samplings.ts";
 import { faulty } from "./faulty.cases.ts";
+import { gateDrafters } from "./gate-drafters.ts";
 import type { GateReport } from "./gate-run.ts";
+import { gateSamplings } from "./gate-samplings.ts";
 
 /** What is wrong below the backend's interface. */
 const planted = vi.hoisted(() => ({

@@ -1,6 +1,6 @@
-import type { GateDrafter } from "./drafted-drafters.ts";
-import type { GatePrompt } from "./drafted-prompts.ts";
-import { type GateSampling, needsFew } from "./drafted-samplings.ts";
+import type { GateDrafter } from "./gate-drafters.ts";
+import type { GatePrompt } from "./gate-prompts.ts";
+import { type GateSampling, needsFew } from "./gate-samplings.ts";
 
 /** A reply that every drafter is to bring. */
 export interface Task {

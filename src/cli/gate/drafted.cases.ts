@@ -7,11 +7,12 @@ import { tinyShape } from "../../model/tiny-shape.ts";
 import { bytesOf, narrowToBf16 } from "../../weights/floats.ts";
 import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
-import { type DraftedSet, draftedOn } from "./drafted.ts";
-import { gateDrafters } from "./drafted-drafters.ts";
-import { gateSamplings } from "./drafted-samplings.ts";
+import { draftedOn } from "./drafted.ts";
 import type { Opener } from "./faulty.cases.ts";
+import { gateDrafters } from "./gate-drafters.ts";
 import { type GateReport, GateRun } from "./gate-run.ts";
+import { gateSamplings } from "./gate-samplings.ts";
+import type { ReplySet } from "./gate-set.ts";
 import { randomInts } from "./timeline.ts";
 
 const shape = tinyShape();
@@ -24,7 +25,7 @@ const table = () =>
   bytesOf(narrowToBf16(Float32Array.from(ids(rank * shape.vocabSize), (id) => id / 300 - 0.5)));
 
 /** Two prompts, one of which ends before a page's edge and its reply behind it, and two ways to draw. */
-export const tinySet: DraftedSet = {
+export const tinySet: ReplySet = {
   weights: randomWeights(shape, { seed: 7, bits: 4, groupSize: 32 }),
   drafter: {
     options: { weights: randomDrafterWeights(drafterShape, { seed: 5, bits: 4, groupSize: 32 }) },
@@ -59,7 +60,7 @@ export const fake: Opener = fakeWith((row, history) => {
 const noTime: Clock = { nowMs: () => 0, unixSeconds: () => 0 };
 
 /** Every cell of a little grid. */
-export async function runDrafted(open: Opener, set: DraftedSet): Promise<GateReport> {
+export async function runDrafted(open: Opener, set: ReplySet): Promise<GateReport> {
   const run = new GateRun(noTime, false, () => {});
   return run.report("drafted", await draftedOn(run, { open, full: false }, set));
 }

@@ -2,20 +2,22 @@ import { expect, test } from "vitest";
 import { openFolder } from "../../checkpoint/source-node.ts";
 import type { Drafting } from "../../draft/drafting.ts";
 import { promptChunkRows } from "../../limits.ts";
-import { drafterPlace, embeddedModel, modelFolder, openBackend } from "../../node.ts";
-import { openDrafterFor } from "../../open-drafter.ts";
+import { embeddedModel, modelFolder, openBackend } from "../../node.ts";
 import { openTemplate, openTokenizer } from "../../open-text.ts";
 import { failedOf, fake, hashes, reference, runDrafted, tinySet } from "./drafted.cases.ts";
-import { type DraftedSet, draftedGate, draftedOn } from "./drafted.ts";
-import { type GateDrafter, gateDrafters } from "./drafted-drafters.ts";
+import { draftedGate, draftedOn } from "./drafted.ts";
 import { gridTasks } from "./drafted-grid.ts";
-import { gatePrompts } from "./drafted-prompts.ts";
-import { gateSamplings } from "./drafted-samplings.ts";
-import { type GateReport, GateRun } from "./gate-run.ts";
+import { nanoDrafter } from "./drafter.cases.ts";
+import { type GateDrafter, gateDrafters } from "./gate-drafters.ts";
+import { gatePrompts } from "./gate-prompts.ts";
+import { runCells } from "./gate-run.cases.ts";
+import type { GateReport } from "./gate-run.ts";
+import { gateSamplings } from "./gate-samplings.ts";
+import type { ReplySet } from "./gate-set.ts";
 import type { GateOptions } from "./options.ts";
 
 /** Cells of a set's grid, for each drafter. */
-const tasksOf = ({ prompts, samplings }: DraftedSet) => prompts.length * samplings.length;
+const tasksOf = ({ prompts, samplings }: ReplySet) => prompts.length * samplings.length;
 const wholeSet = { ...tinySet, samplings: gateSamplings, tokensMax: 48 };
 
 test("passes on a backend that keeps its word", async () => {
@@ -99,12 +101,8 @@ function cellsNotRun({ not_run: lines }: GateReport): number {
 test.each([1, 9, 20, 50, 127])(
   "a sample that ends after %i cells tells of every other",
   async (n) => {
-    let ran = 0;
-    const clock = { nowMs: () => (ran < n ? 0 : 1e9), unixSeconds: () => 0 };
-    const run = new GateRun(clock, false, () => ran++);
-    const report = run.report(
-      "drafted",
-      await draftedOn(run, { open: fake, full: false }, wholeSet),
+    const report = await runCells("drafted", n, (run) =>
+      draftedOn(run, { open: fake, full: false }, wholeSet),
     );
     const inGrid = report.cases.filter(({ name }) => !/ beside |coverage/.test(name));
     expect(cellsNotRun(report)).toBe(8 * tasksOf(wholeSet) - inGrid.length);
@@ -116,23 +114,17 @@ test("a drafter whose drafts are never accepted proves nothing", async () => {
   expect(failedOf(report)).toEqual(["coverage: copy: none of 0 drafts accepted"]);
 });
 
-const nano: Omit<GateOptions, "open"> = {
-  model: embeddedModel,
-  drafter: async (target) => {
-    const place = drafterPlace(modelFolder(embeddedModel), "auto");
-    return await openDrafterFor(place!, target, {}, () => {});
-  },
-  full: false,
-  references: null,
-};
-
 test("the first cells of nano and its drafter pass on wasm", { timeout: 600_000 }, async () => {
-  let ran = 0;
-  const clock = { nowMs: () => (ran < 20 ? 0 : 1e9), unixSeconds: () => 0 };
-  const run = new GateRun(clock, false, () => ran++);
   const open: GateOptions["open"] = (options) =>
     openBackend(options, { backend: "wasm", threads: 2 });
-  const report = run.report("drafted", await draftedGate(run, { ...nano, open }));
+  const options = {
+    open,
+    model: embeddedModel,
+    drafter: nanoDrafter,
+    full: false,
+    references: null,
+  };
+  const report = await runCells("drafted", 20, (run) => draftedGate(run, options));
   expect(failedOf(report)).toEqual([]);
   const drafters = new Set(report.cases.map(({ name }) => name.split(": ").at(-1)));
   expect(drafters.size).toBe(8);

@@ -1,4 +1,5 @@
 import type { Backend, BackendOptions } from "../../backend/backend.ts";
+import { changedBackend } from "./changed-backend.ts";
 import type { GateOptions } from "./options.ts";
 
 export type Opener = GateOptions["open"];
@@ -7,14 +8,6 @@ export type Opener = GateOptions["open"];
 export function faulty(open: Opener, fault: (backend: Backend) => Partial<Backend>): Opener {
   return async (options: BackendOptions) => {
     const backend = await open(options);
-    const changes = fault(backend);
-    return new Proxy(backend, {
-      get(target, name) {
-        const changed = Reflect.get(changes, name);
-        if (changed !== undefined) return changed;
-        const value = Reflect.get(target, name);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
+    return changedBackend(backend, fault(backend));
   };
 }

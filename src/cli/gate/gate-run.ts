@@ -50,6 +50,11 @@ export class GateRun {
     return this.#clock.nowMs() - this.#startMs;
   }
 
+  /** Cells that ran. */
+  get ran(): number {
+    return this.#cases.length;
+  }
+
   /** Whether the sample's time is over. */
   get isOver(): boolean {
     return !this.#full && this.elapsedMs > sampleMs;

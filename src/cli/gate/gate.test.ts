@@ -180,6 +180,6 @@ test.each([
 
 test("an unknown gate is refused with the names of all", async () => {
   await expect(run("golder", fake)).rejects.toThrow(
-    /no gate golder: golden, chunks, rows, synthetic, drafted/,
+    /no gate golder: golden, chunks, rows, synthetic, drafted, streams/,
   );
 });

@@ -4,6 +4,7 @@ import type { GateRun } from "./gate-run.ts";
 import { goldenGate } from "./golden.ts";
 import type { GateOptions } from "./options.ts";
 import { rowsGate } from "./rows.ts";
+import { streamsGate } from "./streams.ts";
 import { syntheticGate } from "./synthetic.ts";
 
 export interface Gate {
@@ -38,5 +39,10 @@ export const gates: readonly Gate[] = [
     name: "drafted",
     about: "a reply with drafts, right and wrong, equals the serial one: ids, logits, state",
     run: draftedGate,
+  },
+  {
+    name: "streams",
+    about: "2 to 8 streams that come and go, drafted and plain, each equal its reply alone",
+    run: streamsGate,
   },
 ];

@@ -1,5 +1,6 @@
 import type { Backend, BackendOptions } from "../../backend/backend.ts";
 import type { ModelShape } from "../../model/shape.ts";
+import type { OpenOptions } from "../../node.ts";
 import type { OpenDrafter } from "../../open-drafter.ts";
 
 export interface GateOptions {
@@ -13,8 +14,10 @@ export interface GateOptions {
   readonly full: boolean;
   /** A further folder with `golden/` and `models/`; null for none. */
   readonly references: string | null;
+  /** How another process opens the same backend and drafter; absent: it can't. */
+  readonly choice?: OpenOptions;
 }
 
 /** What a gate ran on, for its report. */
-export const describeBackend = ({ info }: Backend): string =>
+export const describeBackend = ({ info }: Pick<Backend, "info">): string =>
   `${info.name}: ${info.device}; ${info.arithmetic}`;

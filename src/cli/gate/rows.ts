@@ -5,9 +5,10 @@ import { stateFingerprint } from "../../state/fingerprint.ts";
 import type { GateRun } from "./gate-run.ts";
 import { eachGateWeights } from "./gate-weights.ts";
 import { describeBackend, type GateOptions } from "./options.ts";
-import { pagesFor, randomInts, Timeline } from "./timeline.ts";
+import { pagesFor, randomInts, shuffled, Timeline } from "./timeline.ts";
 
 const streams = 16;
+const numbers = Array.from({ length: streams }, (_, index) => index);
 const contextTokens = 192;
 /** Tokens that stream i holds before the compared pass: on both sides of a page's edge. */
 const historyTokens = (stream: number): number => [0, 1, 3, 40, 62, 63, 64, 65, 100][stream % 9]!;
@@ -71,10 +72,10 @@ class RowCells {
 
   /** Runs `width` streams in one pass, in random order, and compares each finite one. */
   async compare(width: number, neighbours: "finite" | "nan") {
-    const order = this.#shuffled().slice(0, width);
+    const order = shuffled(numbers, this.#random).slice(0, width);
     // With NaN neighbours only the first chosen stream is whole.
     const whole = neighbours === "finite" ? order : order.slice(0, 1);
-    const placed = neighbours === "finite" ? order : this.#shuffled(order);
+    const placed = neighbours === "finite" ? order : shuffled(order, this.#random);
     for (const stream of placed) {
       const snapshot = this.#snapshots[stream]!;
       this.#timelines[stream]!.restore(whole.includes(stream) ? snapshot : poisoned(snapshot));
@@ -102,15 +103,6 @@ class RowCells {
     const drawn = result.draws[draw]!;
     if (drawn instanceof Error) return `not finite: ${drawn.message}`;
     return stateFingerprint(await this.#timelines[stream]!.save());
-  }
-
-  #shuffled(items: readonly number[] = Array.from({ length: streams }, (_, i) => i)): number[] {
-    const order = [...items];
-    for (let i = order.length - 1; i > 0; i--) {
-      const j = this.#random(i + 1);
-      [order[i], order[j]] = [order[j]!, order[i]!];
-    }
-    return order;
   }
 }
 

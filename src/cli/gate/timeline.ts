@@ -95,3 +95,13 @@ export function randomInts(seed: number): Random {
     return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
   };
 }
+
+/** The same items in another order. */
+export function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const order = [...items];
+  for (let last = order.length - 1; last > 0; last--) {
+    const other = random(last + 1);
+    [order[last], order[other]] = [order[other]!, order[last]!];
+  }
+  return order;
+}
