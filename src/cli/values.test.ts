@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { idsValue, oneOf, samplingValue, seedValue, stopValue, wholeNumber } from "./values.ts";
+import {
+  gibValue,
+  idsValue,
+  oneOf,
+  samplingValue,
+  seedValue,
+  shareValue,
+  stopValue,
+  wholeNumber,
+} from "./values.ts";
 
 describe("wholeNumber", () => {
   const parse = wholeNumber(1, 256);
@@ -61,6 +70,30 @@ describe("samplingValue", () => {
     ["min_p", "2", "min_p must be between 0 and 1, not 2."],
   ] as const)("refuses %s %s as requests do", (field, text, message) => {
     expect(() => samplingValue(field)(text)).toThrow(message);
+  });
+});
+
+describe("gibValue", () => {
+  it("is a number of bytes", () => {
+    expect(gibValue("0")).toBe(0);
+    expect(gibValue("4")).toBe(4 * 2 ** 30);
+    expect(gibValue(".5")).toBe(2 ** 29);
+    expect(gibValue("1e-9")).toBe(1);
+  });
+
+  it.each(["", "-1", "1 GiB", "Infinity", "1e400", "0x1"])("refuses %j", (text) => {
+    expect(() => gibValue(text)).toThrow("It must be a number of at least 0.");
+  });
+});
+
+describe("shareValue", () => {
+  it("leaves something of the whole", () => {
+    expect(shareValue("0")).toBe(0);
+    expect(shareValue("0.75")).toBe(0.75);
+  });
+
+  it.each(["", "1", "-0.1", "25%", "NaN"])("refuses %j", (text) => {
+    expect(() => shareValue(text)).toThrow("It must be a number from 0 to below 1.");
   });
 });
 

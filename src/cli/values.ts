@@ -34,6 +34,20 @@ export function oneOf<T extends number>(allowed: readonly T[]): (text: string) =
   };
 }
 
+/** A size in GiB, 0 or more, as bytes. */
+export function gibValue(text: string): number {
+  const value = decimalPattern.test(text) ? Number(text) * 2 ** 30 : Number.NaN;
+  return value >= 0 && Number.isFinite(value)
+    ? Math.round(value)
+    : refuse("a number of at least 0");
+}
+
+/** A part of 1 that leaves something of it. */
+export function shareValue(text: string): number {
+  const value = decimalPattern.test(text) ? Number(text) : Number.NaN;
+  return value >= 0 && value < 1 ? value : refuse("a number from 0 to below 1");
+}
+
 /** A sampling value, within the range that requests have too. */
 export function samplingValue(field: Exclude<keyof SamplingFields, "seed" | "logit_bias">) {
   return (text: string): number => {

@@ -4,7 +4,7 @@ import { nextTask } from "../clock.ts";
 import { BackendError } from "../errors.ts";
 import { queueRequestsMax } from "../limits.ts";
 import { createApp } from "./app.ts";
-import { idle, testServer } from "./engine.cases.ts";
+import { cacheBytes, idle, testServer } from "./engine.cases.ts";
 import { chatPath, eventsOf, hello, post, replyTo, textPath } from "./http.cases.ts";
 
 const endless = { prompt: "x", max_tokens: 4000, ignore_eos: true };
@@ -84,6 +84,8 @@ test("models and health", async () => {
       total_bytes: kv_bytes + 8,
     },
     requests: { waiting: 0, running: 0 },
+    slots: 2,
+    prompt_cache: { entries: 0, bytes: 0, bytes_max: cacheBytes },
   });
 });
 

@@ -1,7 +1,8 @@
-import { Hono } from "hono";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Context, Hono } from "hono";
+import { type Clock, type SetAlarm, setAlarm as systemAlarm, systemClock } from "../clock.ts";
 import type { Engine } from "../engine.ts";
 import { DeltafoldError } from "../errors.ts";
+import { unreadMsMax } from "../limits.ts";
 import type { Stream } from "../stream.ts";
 import { readJsonObject } from "./body.ts";
 import { ChatFormat } from "./chat-format.ts";
@@ -12,21 +13,25 @@ import { health, modelCard } from "./describe.ts";
 import { errorReply, type Report, shownError } from "./error-reply.ts";
 import type { Delivery } from "./reply-fields.ts";
 import { type ReplyFormat, type ReplyHead, randomId } from "./reply-format.ts";
-import { cancelWith, sendEvents, sendWhole } from "./send.ts";
+import { type Connection, cancelWith, sendEvents, sendWhole } from "./send.ts";
 
 export interface AppOptions {
   readonly engine: Engine;
   readonly clock?: Clock;
   /** Hears of failures that are the server's own; the console unless given. */
   readonly report?: Report;
+  /** A client whose events wait for so long to be read is dropped. */
+  readonly unreadMs?: number;
+  readonly setAlarm?: SetAlarm;
 }
 
 /** An OpenAI-compatible server over an engine, for any runtime that speaks fetch. */
 export function createApp(options: AppOptions): Hono {
   const { engine, clock = systemClock, report = console.error } = options;
+  const { unreadMs = unreadMsMax, setAlarm = systemAlarm } = options;
   const app = new Hono();
   addModels(app, engine, clock.unixSeconds());
-  addReplies(app, engine, clock, report);
+  addReplies(app, engine, clock, { report, unreadMs, setAlarm });
   app.notFound(({ req }) => errorReply(unknownUrl(`${req.method} ${req.path}`)));
   app.onError((cause) => errorReply(shownError(cause, report)));
   return app;
@@ -46,27 +51,43 @@ function addModels(app: Hono, engine: Engine, created: number): void {
   for (const path of ["/health", "/v1/models", "/v1/models/:id"]) refuseOthers(app, path, "GET");
 }
 
-function addReplies(app: Hono, engine: Engine, clock: Clock, report: Report): void {
+function addReplies(
+  app: Hono,
+  engine: Engine,
+  clock: Clock,
+  serving: Omit<Connection, "hangUp">,
+): void {
   const head = (prefix: string): ReplyHead => ({
     id: randomId(prefix),
     created: clock.unixSeconds(),
     model: engine.info.model,
   });
-  const send = (request: Request, stream: Stream, format: ReplyFormat, delivery: Delivery) => {
-    cancelWith(request.signal, stream);
-    return delivery.streamed ? sendEvents(stream, format, report) : sendWhole(stream, format);
+  const send = (context: Context, stream: Stream, format: ReplyFormat, delivery: Delivery) => {
+    cancelWith(context.req.raw.signal, stream);
+    if (!delivery.streamed) return sendWhole(stream, format);
+    return sendEvents(stream, format, { ...serving, hangUp: hangUpOf(context) });
   };
-  app.post("/v1/chat/completions", async ({ req: { raw } }) => {
-    const { request, delivery } = parseChat(await readJsonObject(raw));
+  app.post("/v1/chat/completions", async (context) => {
+    const { request, delivery } = parseChat(await readJsonObject(context.req.raw));
     const format = new ChatFormat(head("chatcmpl-"), delivery.includeUsage);
-    return await send(raw, engine.chat(request), format, delivery);
+    return await send(context, engine.chat(request), format, delivery);
   });
-  app.post("/v1/completions", async ({ req: { raw } }) => {
-    const { request, delivery } = parseCompletion(await readJsonObject(raw));
+  app.post("/v1/completions", async (context) => {
+    const { request, delivery } = parseCompletion(await readJsonObject(context.req.raw));
     const format = new CompletionFormat(head("cmpl-"), delivery.includeUsage);
-    return await send(raw, engine.complete(request), format, delivery);
+    return await send(context, engine.complete(request), format, delivery);
   });
   for (const path of ["/v1/chat/completions", "/v1/completions"]) refuseOthers(app, path, "POST");
+}
+
+/** What @hono/node-server brings of a connection; other runtimes bring something else, or nothing. */
+interface NodeBindings {
+  readonly outgoing?: { destroy?(): unknown };
+}
+
+function hangUpOf({ env }: Context): (() => void) | null {
+  const { outgoing } = (env ?? {}) as NodeBindings;
+  return outgoing?.destroy ? () => outgoing.destroy?.() : null;
 }
 
 /** Answers the methods that `path` doesn't have; its own must be added before. */

@@ -167,6 +167,21 @@ const chatRows: Row[] = [
     "true or false",
   ],
   ["draft 0", chat({ draft: 0 }), "invalid_type", "draft", "true or false"],
+  [
+    "cache_prompt text",
+    chat({ cache_prompt: "no" }),
+    "invalid_type",
+    "cache_prompt",
+    'true or false, not "no".',
+  ],
+  [
+    "another priority",
+    chat({ priority: "high" }),
+    "invalid_type",
+    "priority",
+    'must be "foreground" or "background", not "high".',
+  ],
+  ["a number as priority", chat({ priority: 0 }), "invalid_type", "priority", "not 0."],
   ["tools object", chat({ tools: {} }), "invalid_type", "tools", "a list"],
   ["a tool of text", chat({ tools: [goodTool, "a"] }), "invalid_type", "tools[1]", "a tool"],
   [
@@ -231,6 +246,8 @@ const completionRows: Row[] = [
     "Token id 1000000000",
   ],
   ["stop 5", { prompt: "a", stop: 5 }, "invalid_type", "stop", "a string or a list"],
+  ["priority 1", { prompt: "a", priority: 1 }, "invalid_type", "priority", "not 1."],
+  ["cache_prompt 1", { prompt: "a", cache_prompt: 1 }, "invalid_type", "cache_prompt", "true"],
 ];
 
 test.each(completionRows)("completion: %s", async (_, body, code, param, words) => {
@@ -291,6 +308,18 @@ test("a prompt and reply over the context name both numbers", async () => {
   const long = [{ role: "user", content: "word ".repeat(600) }];
   const expected = { code, param: "messages", words: "maximum context length is 512 tokens" };
   await expectError(app, chatPath, { messages: long, stream: true }, 400, expected);
+});
+
+test("a request that the memory of all streams can't hold names both numbers", async () => {
+  await using small = testServer({ pages: 2 }).engine;
+  const body = { prompt: Array(100).fill(1), max_tokens: 29 };
+  const words = "room for 129 tokens of prompt and reply; there is room for 128.";
+  const expected = { code: "request_too_large", param: null, words };
+  const smallApp = createApp({ engine: small });
+  await expectError(smallApp, textPath, body, 400, expected);
+  await expectError(smallApp, textPath, { ...body, stream: true }, 400, expected);
+  const fits = await replyTo(smallApp, textPath, { ...body, max_tokens: 28, ignore_eos: true });
+  expect(fits.usage!.completion_tokens).toBe(28);
 });
 
 test("a model without a template completes, but doesn't chat", async () => {

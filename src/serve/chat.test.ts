@@ -59,6 +59,7 @@ test("a whole reply is a chat.completion", async () => {
       prefill_ms: expect.any(Number),
       decode_ms: expect.any(Number),
       tokens_per_second: expect.any(Number),
+      cache_miss_reason: "no_match",
     },
     speculative: expect.objectContaining({ drafted: 0, accepted: 0, by_drafter: {} }),
   });

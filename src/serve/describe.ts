@@ -2,7 +2,8 @@
 import type { Engine, EngineInfo } from "../engine.ts";
 
 export function health(engine: Engine): object {
-  const { model, contextTokens, backend } = engine.info;
+  const { model, contextTokens, backend, promptCacheBytes } = engine.info;
+  const { entries, bytes } = engine.cached;
   const { status, error } = engine.condition;
   const { weightBytes, stateBytes, kvBytes, workspaceBytes } = backend.memory;
   return {
@@ -19,6 +20,9 @@ export function health(engine: Engine): object {
       total_bytes: weightBytes + stateBytes + kvBytes + workspaceBytes,
     },
     requests: engine.counts,
+    // Requests that may run at once.
+    slots: backend.slots,
+    prompt_cache: { entries, bytes, bytes_max: promptCacheBytes },
   };
 }
 

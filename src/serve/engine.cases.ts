@@ -5,12 +5,12 @@ import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
 import { readConfig } from "../checkpoint/config.ts";
 import { openFolder } from "../checkpoint/source-node.ts";
 import { nextTask } from "../clock.ts";
-import { Engine } from "../engine.ts";
+import { Engine, type EngineParts } from "../engine.ts";
 import { pageRows } from "../limits.ts";
 import { plainSampling } from "../sampling/params.ts";
 import { ChatTemplate } from "../text/chat-template.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
-import { createApp } from "./app.ts";
+import { type AppOptions, createApp } from "./app.ts";
 
 const nano = await openFolder(fileURLToPath(new URL("../../models/nano", import.meta.url)));
 const config = await readConfig(nano);
@@ -25,8 +25,15 @@ const eosId = tokenizer.idOf("<|im_end|>")!;
 
 /** Lets sockets and timers in between rounds, as backends that compute do. */
 class YieldingFake extends FakeBackend {
+  readonly #computed: () => Promise<void>;
+
+  constructor(options: FakeOptions, computed: () => Promise<void>) {
+    super(options);
+    this.#computed = computed;
+  }
+
   override async read(handle: PassHandle): Promise<PassResult> {
-    await nextTask();
+    await this.#computed();
     return await super.read(handle);
   }
 }
@@ -44,14 +51,22 @@ export interface TestOptions extends Partial<FakeOptions> {
   readonly chat?: boolean;
   /** Opens another backend after the first was lost. */
   readonly openAgain?: () => Promise<Backend>;
+  /** What each pass takes; a turn of the event loop unless given. */
+  readonly computed?: () => Promise<void>;
+  readonly parts?: Partial<EngineParts>;
+  readonly app?: Partial<AppOptions>;
 }
 
-/** A server over the fake backend, with the tokenizer and the template of nano. */
+/** What the prompt caches of test servers may take. */
+export const cacheBytes: number = 2 ** 28;
+
+/** A server over the fake backend, with the tokenizer and the template of nano, and a prompt cache. */
 export function testServer(options: TestOptions = {}): TestServer {
-  const { contextTokens = 4096, slots = 2, chat = true, openAgain, ...fake } = options;
+  const { contextTokens = 4096, slots = 2, chat = true, openAgain, ...others } = options;
+  const { computed = nextTask, parts, app: appOptions, ...fake } = others;
   const pages = slots * Math.ceil(contextTokens / pageRows);
   const sizes = { shape: config.shape, slots, pages, rowsMax: 512, drawsMax: 64 };
-  const backend = new YieldingFake({ ...sizes, ...fake });
+  const backend = new YieldingFake({ ...sizes, ...fake }, computed);
   const engine = new Engine({
     backend,
     ...(openAgain && { openAgain }),
@@ -62,9 +77,12 @@ export function testServer(options: TestOptions = {}): TestServer {
     contextTokens,
     thinking: null,
     sampling: { ...plainSampling, temperature: 0.7, topK: 20, topP: 0.95 },
+    cache: { bytesMax: cacheBytes, spill: null },
+    ...parts,
   });
   const reported: unknown[] = [];
-  const app = createApp({ engine, report: (error) => reported.push(error) });
+  const report = (error: unknown) => reported.push(error);
+  const app = createApp({ engine, report, ...appOptions });
   return { engine, backend, app, reported };
 }
 

@@ -1,4 +1,4 @@
-import { BackendLostError, DeltafoldError } from "../errors.ts";
+import { BackendLostError, DeltafoldError, QueueFullError } from "../errors.ts";
 
 /** OpenAI's error object. */
 export interface ErrorBody {
@@ -10,8 +10,8 @@ export interface ErrorBody {
   };
 }
 
-/** Seconds after which a refused client may try again: about the length of a short reply. */
-const retryAfterSeconds = 1;
+/** After which a refused client may try again, where nobody knows better: about a short reply. */
+const retrySecondsDefault = 1;
 
 export function errorBody(error: DeltafoldError): ErrorBody {
   const { message, param, code } = error;
@@ -22,8 +22,13 @@ export function errorBody(error: DeltafoldError): ErrorBody {
 export function errorReply(error: DeltafoldError, headers: Record<string, string> = {}): Response {
   const { status } = error;
   const retry: Record<string, string> =
-    status === 429 || status === 503 ? { "Retry-After": String(retryAfterSeconds) } : {};
+    status === 429 || status === 503 ? { "Retry-After": String(retrySeconds(error)) } : {};
   return Response.json(errorBody(error), { status, headers: { ...retry, ...headers } });
+}
+
+function retrySeconds(error: DeltafoldError): number {
+  const known = error instanceof QueueFullError ? error.retryAfterSeconds : null;
+  return known ?? retrySecondsDefault;
 }
 
 /** Hears of failures that are the server's own. */

@@ -30,8 +30,12 @@ export interface ReplyObject {
   readonly created: number;
   readonly model: string;
   readonly choices: readonly Choice[];
-  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number };
-  readonly timings?: object;
+  readonly usage?: {
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+    readonly prompt_tokens_details: { readonly cached_tokens: number };
+  };
+  readonly timings?: { readonly cache_miss_reason?: string };
   readonly token_sha?: string;
   readonly stop_sequence?: string | null;
   readonly error?: ErrorObject;

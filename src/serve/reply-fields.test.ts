@@ -29,3 +29,18 @@ test.each([
   expect(parseChat({ messages: hello, ...fields }).request).toMatchObject({ draft });
   expect(parseCompletion({ prompt: "a", ...fields }).request).toMatchObject({ draft });
 });
+
+test.each([
+  [{}, { priority: "foreground", cachePrompt: true }],
+  [
+    { priority: null, cache_prompt: null },
+    { priority: "foreground", cachePrompt: true },
+  ],
+  [{ priority: "background" }, { priority: "background" }],
+  [{ priority: "foreground" }, { priority: "foreground" }],
+  [{ cache_prompt: false }, { cachePrompt: false }],
+  [{ cache_prompt: true }, { cachePrompt: true }],
+])("%j asks for %j", (fields, request) => {
+  expect(parseChat({ messages: hello, ...fields }).request).toMatchObject(request);
+  expect(parseCompletion({ prompt: "a", ...fields }).request).toMatchObject(request);
+});

@@ -4,6 +4,7 @@ import type { ReplyRequest } from "../engine.ts";
 import { count, flag, list, text } from "./fields.ts";
 
 const stop = z.union([text, list(text)], { error: "a string or a list of strings" });
+const priority = z.enum(["foreground", "background"], { error: '"foreground" or "background"' });
 const streamOptions = z.object({ include_usage: flag.nullish() }, { error: "an object" });
 
 /** The sampling fields are as they came: the engine checks them. Null is as good as absent. */
@@ -28,6 +29,9 @@ export interface ReplyFields {
     | undefined;
   /** Whether drafts may be used, which changes no token. */
   readonly draft?: boolean | null | undefined;
+  /** llama.cpp's name: whether the prompt cache may be used, which changes no token either. */
+  readonly cache_prompt?: boolean | null | undefined;
+  readonly priority?: ReplyRequest["priority"] | null | undefined;
 }
 
 export const replyShape: {
@@ -49,6 +53,8 @@ export const replyShape: {
   stream: flag.nullish(),
   stream_options: streamOptions.nullish(),
   draft: flag.nullish(),
+  cache_prompt: flag.nullish(),
+  priority: priority.nullish(),
 };
 
 /** How a reply is to be sent. */
@@ -81,5 +87,7 @@ export function toReplyRequest(fields: ReplyFields): ReplyRequest {
     stop: typeof stops === "string" ? [stops] : (stops ?? []),
     ignoreEos: fields.ignore_eos ?? false,
     draft: fields.draft ?? true,
+    cachePrompt: fields.cache_prompt ?? true,
+    priority: fields.priority ?? "foreground",
   };
 }

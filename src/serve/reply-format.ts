@@ -32,7 +32,8 @@ export function usageOf(reply: Reply): object {
 
 /** What deltafold adds to OpenAI's objects. */
 export function extrasOf(reply: Reply): object {
-  const { prefillMs, decodeMs, tokensPerSecond } = reply.timings;
+  const { timings, cacheMiss } = reply;
+  const { prefillMs, decodeMs, tokensPerSecond } = timings;
   return {
     stop_sequence: reply.stopSequence,
     token_sha: reply.tokenSha,
@@ -40,6 +41,7 @@ export function extrasOf(reply: Reply): object {
       prefill_ms: prefillMs,
       decode_ms: decodeMs,
       ...(tokensPerSecond !== null && { tokens_per_second: tokensPerSecond }),
+      ...(cacheMiss !== null && { cache_miss_reason: cacheMiss }),
     },
     speculative: speculativeOf(reply),
   };

@@ -1,5 +1,7 @@
 import { Command, Option } from "commander";
 import { InputError } from "../../errors.ts";
+import { parallelDefault, roundRowsMax } from "../../limits.ts";
+import type { GpuChoice } from "../../node.ts";
 import { gpuActivations } from "../../open-model.ts";
 import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
@@ -15,6 +17,8 @@ import { benchDecode, type DecodeReport } from "./decode.ts";
 import { benchDrafted, type DraftedCaseReport } from "./drafted.ts";
 import { shapeNames } from "./shapes.ts";
 import type { Spread } from "./spread.ts";
+import { benchStreamSteps } from "./stream-steps.ts";
+import { benchStreams, type StreamsCaseReport } from "./streams.ts";
 import { benchSynthetic } from "./synthetic.ts";
 
 interface BenchFlags extends ModelFlags {
@@ -24,6 +28,7 @@ interface BenchFlags extends ModelFlags {
   readonly bits: AffineBits;
   readonly compareScan?: boolean;
   readonly drafted?: boolean;
+  readonly streams: number;
   readonly json?: boolean;
 }
 
@@ -54,6 +59,11 @@ export function benchCommand(io: CliIo): Command {
       "with --shape: also measure a copy of each layer's state, in turns A B B A; needs twice the memory",
     )
     .option("--drafted", "with --shape: rounds with a DFlash2 drafter beside plain steps, in turns")
+    .addOption(
+      new Option("--streams <n>", "with streams: how many, at most")
+        .argParser(wholeNumber(2, roundRowsMax))
+        .default(parallelDefault),
+    )
     .option("--busy", "also measure beside one endless loop a core, in turns")
     .addOption(jsonOption("print one JSON report"));
   addModelOptions(command);
@@ -61,6 +71,11 @@ export function benchCommand(io: CliIo): Command {
     if (name === undefined) {
       io.stdout.write("decode   plain decoding of one stream, start and memory\n");
       io.stdout.write("drafted  replies with drafts beside the same without, in turns\n");
+      io.stdout.write("streams  equal streams that share their rounds, beside one alone\n");
+      return;
+    }
+    if (name === "streams") {
+      await streamsBench(io, model, flags);
       return;
     }
     if (name === "drafted") {
@@ -73,11 +88,11 @@ export function benchCommand(io: CliIo): Command {
       if (flags.json) io.stdout.write(`${JSON.stringify(drafted, null, 2)}\n`);
       return;
     }
-    if (name !== "decode") throw new InputError(`There is no bench ${name}: decode, drafted.`);
+    if (name !== "decode")
+      throw new InputError(`There is no bench ${name}: decode, drafted, streams.`);
     if (flags.shape !== undefined) {
-      const { shape, bits, repeats, adapter = null } = flags;
-      const { activations, kv } = openOptions({ ...flags, backend: "webgpu" });
-      const choice = { adapter, activations: gpuActivations(activations), ...(kv && { kv }) };
+      const { shape, bits, repeats } = flags;
+      const choice = gpuChoice(flags);
       const compareScan = flags.compareScan ?? false;
       const synthetic = await benchSynthetic({
         ...{ shape, bits, repeats, choice, compareScan, drafted: flags.drafted ?? false },
@@ -90,6 +105,31 @@ export function benchCommand(io: CliIo): Command {
     const report = await benchDecode(model, openOptions(flags), flags.repeats, flags.busy ?? false);
     io.stdout.write(flags.json ? `${JSON.stringify(report, null, 2)}\n` : text(report));
   });
+}
+
+async function streamsBench(io: CliIo, model: string, flags: BenchFlags): Promise<void> {
+  const { shape, bits, streams, repeats } = flags;
+  const report =
+    shape === undefined
+      ? await benchStreams(model, openOptions(flags), streams, repeats)
+      : await benchStreamSteps({ shape, bits, streams, repeats, choice: gpuChoice(flags) });
+  const lines = "cases" in report && !flags.json ? report.cases.map(streamsLine).join("") : null;
+  io.stdout.write(lines ?? `${JSON.stringify(report, null, 2)}\n`);
+}
+
+/** Of benches over random weights, which are made on a GPU. */
+function gpuChoice(flags: BenchFlags): GpuChoice {
+  const { activations, kv } = openOptions({ ...flags, backend: "webgpu" });
+  const adapter = flags.adapter ?? null;
+  return { adapter, activations: gpuActivations(activations), ...(kv && { kv }) };
+}
+
+function streamsLine(result: StreamsCaseReport): string {
+  const { streams, drafted, equal, of_one_plain: ratio } = result;
+  const { median, min, max } = result.tokens_per_second;
+  const what = `${String(streams).padStart(3)} ${drafted ? "drafted" : "plain  "}`;
+  const speed = `${median} tok/s (${min} … ${max})`;
+  return `${what} ${ratio} × one plain: ${speed}; ${equal ? "equal" : "DIFFERENT"}\n`;
 }
 
 function draftedLine(result: DraftedCaseReport): string {

@@ -9,6 +9,8 @@ import { rounded, type Spread, spread } from "./spread.ts";
 
 const promptTokens = 32;
 const replyTokens = 128;
+/** One stream, of which nothing is cached. */
+const single = { parallel: 1, promptCacheBytes: 0 };
 
 /** Figures of one run; a figure that could not be taken is absent. */
 export interface DecodeReport {
@@ -47,7 +49,7 @@ export async function benchDecode(
   busy: boolean,
 ): Promise<DecodeReport> {
   const start = systemClock.nowMs();
-  await using engine = await openEngine(model, { ...options, drafts: false });
+  await using engine = await openEngine(model, { ...options, ...single, drafts: false });
   const loadMs = systemClock.nowMs() - start;
   await measure(engine);
   const idle: Measured[] = [];

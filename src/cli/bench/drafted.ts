@@ -5,6 +5,9 @@ import { type OpenOptions, openEngine } from "../../node.ts";
 import type { Reply } from "../../stream.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
+/** One stream, of which nothing is cached. */
+const single = { parallel: 1, promptCacheBytes: 0 };
+
 /** A reply to time. */
 interface DraftedCase {
   readonly name: string;
@@ -75,8 +78,8 @@ export async function benchDrafted(
   repeats: number,
   onCase: (result: DraftedCaseReport) => void,
 ): Promise<DraftedBenchReport> {
-  await using plain = await openEngine(model, { ...options, drafts: false });
-  await using drafted = await openEngine(model, options);
+  await using plain = await openEngine(model, { ...options, ...single, drafts: false });
+  await using drafted = await openEngine(model, { ...options, ...single });
   const results: DraftedCaseReport[] = [];
   for (const each of cases) {
     results.push(await measureCase(plain, drafted, each, repeats));

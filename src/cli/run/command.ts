@@ -17,13 +17,14 @@ import {
   quietOption,
   type ReplyFlags,
 } from "../options.ts";
+import { addCacheOptions, type CacheFlags, cacheOptions } from "../stream-options.ts";
 import { timed } from "../timed.ts";
 import { idsValue, seedValue, stopValue } from "../values.ts";
 import { chat } from "./chat.ts";
 import { type Prompt, reply } from "./one-shot.ts";
 import { readText } from "./stdin.ts";
 
-interface RunFlags extends ModelFlags, ReplyFlags {
+interface RunFlags extends ModelFlags, ReplyFlags, CacheFlags {
   readonly prompt?: string;
   readonly ids?: readonly TokenId[];
   readonly system?: string;
@@ -66,7 +67,7 @@ export function runCommand(io: CliIo): Command {
         .default([], "none"),
     )
     .option("--ignore-eos", "go on past the model's own end, up to --max-tokens");
-  return addModelOptions(command)
+  return addCacheOptions(addModelOptions(command))
     .addOption(jsonOption("print one JSON object: ids, text, hashes and timings"))
     .addOption(quietOption())
     .addHelpText("after", help)
@@ -74,10 +75,13 @@ export function runCommand(io: CliIo): Command {
 }
 
 async function run(io: CliIo, model: string, flags: RunFlags): Promise<void> {
-  const options = openOptions(flags);
+  const asked = { ...openOptions(flags), ...cacheOptions(flags) };
   const prompt = await promptOf(io, flags);
   if (prompt?.kind !== "ids") await requireTemplate(model);
   const quiet = flags.quiet ?? false;
+  // Nothing comes after one reply, unless what it leaves outlives the process.
+  const alone = prompt !== null && flags.spillGib === 0;
+  const options = { ...(alone && { promptCacheBytes: 0 }), ...asked, parallel: 1 };
   const loaded = await timed(() => loadEngine(io, model, options, quiet));
   await using engine = loaded.value;
   const request = {

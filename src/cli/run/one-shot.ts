@@ -47,6 +47,7 @@ function replyJson(done: Reply, loadMs: number): Record<string, unknown> {
     finish_reason: done.finishReason,
     prompt_tokens: done.promptTokens,
     cached_tokens: done.cachedTokens,
+    cache_miss_reason: done.cacheMiss,
     token_sha: done.tokenSha,
     state_sha: done.stateSha,
     speculative: speculativeOf(done),

@@ -15,6 +15,7 @@ const done: Reply = {
   stopSequence: null,
   promptTokens: 1,
   cachedTokens: 0,
+  cacheMiss: "no_match",
   tokenSha: "",
   stateSha: null,
   timings: { prefillMs: 1, decodeMs: 10, tokensPerSecond: 199.6 },

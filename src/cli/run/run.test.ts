@@ -33,6 +33,7 @@ describe("run", () => {
       finish_reason: "stop",
       prompt_tokens: 19,
       cached_tokens: 0,
+      cache_miss_reason: "off",
       token_sha: expect.stringMatching(/^[0-9a-f]{12}$/),
       state_sha: expect.stringMatching(/^[0-9a-f]{64}$/),
       speculative: {

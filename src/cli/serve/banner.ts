@@ -1,13 +1,27 @@
 import type { EngineInfo } from "../../engine.ts";
 import { bytesText } from "../format.ts";
 
+/** What the flags said that the engine doesn't tell. */
+export interface Asked {
+  /** Requests that may wait. */
+  readonly queue: number;
+  /** Bytes of disk for cached prompts. */
+  readonly spillGib: number;
+}
+
 /** What a server says once it is ready. */
-export function banner(url: string, info: EngineInfo, availableBytes: number): string {
+export function banner(
+  url: string,
+  info: EngineInfo,
+  asked: Asked,
+  availableBytes: number,
+): string {
   const { model, backend, contextTokens } = info;
   return `${[
     `serving ${model} at ${url}/v1`,
     `  backend  ${backend.name}: ${backend.device} (${backend.arithmetic})`,
     `  context  ${contextTokens} tokens`,
+    `  streams  ${backend.slots} at once; ${asked.queue} more may wait; ${cacheText(info, asked)}`,
     `  memory   ${memoryText(info, availableBytes)}`,
     "Try:",
     `  ${curlLine(url, info)}`,
@@ -19,7 +33,15 @@ export function exposedWarning(host: string): string {
   return `warning: ${host} is open to other machines, and requests need no key in this version.\n`;
 }
 
-function memoryText({ backend }: EngineInfo, availableBytes: number): string {
+function cacheText({ promptCacheBytes }: EngineInfo, { spillGib }: Asked): string {
+  if (promptCacheBytes === 0) return "no prompt cache";
+  const disk = spillGib > 0 ? `, ${bytesText(spillGib)} on disk` : "";
+  return `prompt cache of ${bytesText(promptCacheBytes)}${disk}`;
+}
+
+/** A cached prompt's pages are KV; its state is taken when it is needed, and may be the most of it. */
+function memoryText(info: EngineInfo, availableBytes: number): string {
+  const { backend, promptCacheBytes } = info;
   const { weightBytes, stateBytes, kvBytes, workspaceBytes } = backend.memory;
   const parts: [number, string][] = [
     [weightBytes, "weights"],
@@ -27,6 +49,7 @@ function memoryText({ backend }: EngineInfo, availableBytes: number): string {
     [kvBytes, "KV"],
     [workspaceBytes, "workspace"],
   ];
+  if (promptCacheBytes > 0) parts.push([promptCacheBytes, "cached states at most"]);
   const sum = parts.map(([bytes, name]) => `${bytesText(bytes)} ${name}`).join(" + ");
   const total = parts.reduce((bytes, [part]) => bytes + part, 0);
   return `${sum} = ${bytesText(total)} of ${bytesText(availableBytes)} available`;

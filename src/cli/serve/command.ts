@@ -13,11 +13,12 @@ import {
   quietOption,
   type ReplyFlags,
 } from "../options.ts";
+import { addServingOptions, type ServingFlags, servingOptions } from "../stream-options.ts";
 import { wholeNumber } from "../values.ts";
 import { banner, exposedWarning } from "./banner.ts";
 import { firstSignal, Listener } from "./listener.ts";
 
-interface ServeFlags extends ModelFlags, ReplyFlags {
+interface ServeFlags extends ModelFlags, ReplyFlags, ServingFlags {
   readonly host: string;
   readonly port: number;
   readonly quiet?: true;
@@ -38,7 +39,7 @@ export function serveCommand(io: CliIo): Command {
         .argParser(wholeNumber(0, 65_535))
         .default(8080),
     );
-  return addModelOptions(addReplyOptions(command))
+  return addModelOptions(addServingOptions(addReplyOptions(command)))
     .addOption(quietOption())
     .addHelpText("after", help)
     .action((model: string, flags: ServeFlags) => serve(io, model, flags));
@@ -47,6 +48,7 @@ export function serveCommand(io: CliIo): Command {
 async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void> {
   const options = {
     ...openOptions(flags),
+    ...servingOptions(flags),
     ...(flags.maxTokens !== undefined && { maxTokens: flags.maxTokens }),
   };
   const quiet = flags.quiet ?? false;
@@ -62,8 +64,9 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
     io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   };
   const app = createApp({ engine, report });
-  listener.fetch = (request) => app.fetch(request);
-  io.stdout.write(quiet ? `${listener.url}\n` : banner(listener.url, engine.info, availableBytes));
+  listener.fetch = (request, connection) => app.fetch(request, connection);
+  const ready = () => banner(listener.url, engine.info, flags, availableBytes);
+  io.stdout.write(quiet ? `${listener.url}\n` : ready());
   await stopped;
   if (!quiet) io.stderr.write("stopping\n");
   listener.stop();

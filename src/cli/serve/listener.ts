@@ -22,7 +22,8 @@ const requestTimes: RequestTimes = {
   connectionsCheckingInterval: requestHeadersMsMax / 2,
 };
 
-type Fetch = (request: Request) => Response | Promise<Response>;
+/** @param connection the request's, as apps of Hono take it */
+type Fetch = (request: Request, connection: object) => Response | Promise<Response>;
 
 /** A listening HTTP server whose requests go to `fetch`, which may change. */
 export class Listener implements AsyncDisposable {
@@ -36,7 +37,7 @@ export class Listener implements AsyncDisposable {
     this.fetch = fetch;
     this.#server = createServer(
       times,
-      getRequestListener((request) => this.fetch(request)),
+      getRequestListener((request, connection) => this.fetch(request, connection)),
     );
     this.#closed = new Promise((resolve) => this.#server.once("close", resolve));
   }

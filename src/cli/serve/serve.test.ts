@@ -46,7 +46,10 @@ describe("serve", () => {
     expect(io.stdout.text).toMatch(/^serving nano at http:\/\/127\.0\.0\.1:\d+\/v1\n/);
     expect(io.stdout.text).toMatch(/backend {2}wasm: 1 thread \(.*f32 activations\)/);
     expect(io.stdout.text).toMatch(
-      /weights \+ .* state \+ .* KV \+ .* workspace = .* of .* available\n/,
+      / streams {2}8 at once; 64 more may wait; prompt cache of 1\.0 GiB\n/,
+    );
+    expect(io.stdout.text).toMatch(
+      /weights \+ .* state \+ .* KV \+ .* workspace \+ 1\.0 GiB cached states at most = .* of .* available\n/,
     );
     const [, target = "", body = ""] = /curl (\S+) .* -d '(.*)'\n$/.exec(io.stdout.text) ?? [];
     const response = await post(target, JSON.parse(body));
@@ -58,6 +61,26 @@ describe("serve", () => {
     expect(await stop("SIGINT")).toBe(0);
     expect(io.stderr.text).toBe("stopping\n");
     await expect(fetch(target)).rejects.toThrow();
+  });
+
+  it("serves as many at once as it was told, and refuses more than the queue holds", async () => {
+    const { io, url } = await start(
+      ...["--parallel", "1", "--queue", "0", "--prompt-cache-gib", "0", "--kv-gib", "0.01"],
+    );
+    expect(io.stdout.text).toContain("streams  1 at once; 0 more may wait; no prompt cache\n");
+    expect(io.stdout.text).toMatch(/KV \+ .* workspace = /);
+    const body = { prompt: "Once", max_tokens: 4000, ignore_eos: true };
+    const first = await post(`${url}/v1/completions`, { ...body, stream: true });
+    const refused = await post(`${url}/v1/completions`, body);
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("Retry-After")).toBe("1");
+    await first.body!.cancel();
+  });
+
+  it("says both numbers where what was asked for doesn't fit", async () => {
+    const refused = await runLine(["serve", "--port", "0", "--prompt-cache-gib", "9"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toMatch(/^deltafold: The model needs .* MiB, .* MiB are free\. .*\n$/m);
   });
 
   it("ends the replies in progress when it stops", async () => {

@@ -1,0 +1,98 @@
+import { cpus } from "node:os";
+import { systemClock } from "../../clock.ts";
+import type { Engine } from "../../engine.ts";
+import { type OpenOptions, openEngine } from "../../node.ts";
+import type { Reply } from "../../stream.ts";
+import { rounded, type Spread, spread } from "./spread.ts";
+
+const prompt = "Write a story with a fox and a bell. The hero is Nina.";
+const replyTokens = 128;
+
+/** Some equal streams at once, beside one alone. */
+export interface StreamsCaseReport {
+  readonly streams: number;
+  readonly drafted: boolean;
+  /** Whether each reply is the one that a stream alone has. */
+  readonly equal: boolean;
+  /** All tokens over the time from the first request to the last token. */
+  readonly tokens_per_second: Spread;
+  /** Of this speed over that of one plain stream, medians. */
+  readonly of_one_plain: number;
+}
+
+export interface StreamsBenchReport {
+  readonly bench: "streams";
+  readonly model: string;
+  readonly backend: string;
+  readonly cpu: string;
+  readonly cores: number;
+  readonly node: string;
+  readonly repeats: number;
+  readonly cases: readonly StreamsCaseReport[];
+}
+
+/**
+ * Measures equal streams that share their rounds, in turns with fewer of them: powers of two up to
+ * `streams`, plain and drafted.
+ */
+export async function benchStreams(
+  model: string,
+  options: OpenOptions,
+  streams: number,
+  repeats: number,
+): Promise<StreamsBenchReport> {
+  const sizes = { parallel: streams, promptCacheBytes: 0 };
+  await using plain = await openEngine(model, { ...options, ...sizes, drafts: false });
+  await using drafted = await openEngine(model, { ...options, ...sizes });
+  const cases = [plain, drafted].flatMap((engine) =>
+    countsUpTo(streams).map((count) => ({ engine, count, speeds: [] as number[] })),
+  );
+  const alone = (await together(plain, 1)).replies[0]!;
+  const different = new Set<object>();
+  for (let repeat = 0; repeat <= repeats; repeat++) {
+    for (const each of cases) {
+      const { replies, ms } = await together(each.engine, each.count);
+      if (replies.some(({ tokenSha }) => tokenSha !== alone.tokenSha)) different.add(each);
+      // The first round of all compiles and warms.
+      if (repeat > 0) each.speeds.push((1000 * each.count * replyTokens) / ms);
+    }
+  }
+  const onePlain = spread(cases[0]!.speeds).median;
+  const { backend } = plain.info;
+  return {
+    bench: "streams",
+    model: plain.info.model,
+    backend: `${backend.name}: ${backend.device}; ${backend.arithmetic}`,
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: cpus().length,
+    node: process.version,
+    repeats,
+    cases: cases.map((each) => {
+      const speed = spread(each.speeds);
+      return {
+        streams: each.count,
+        drafted: each.engine === drafted,
+        equal: !different.has(each),
+        tokens_per_second: speed,
+        of_one_plain: rounded(speed.median / onePlain),
+      };
+    }),
+  };
+}
+
+const countsUpTo = (most: number): number[] => {
+  const counts: number[] = [];
+  for (let count = 1; count < most; count *= 2) counts.push(count);
+  return [...counts, most];
+};
+
+async function together(
+  engine: Engine,
+  count: number,
+): Promise<{ readonly replies: readonly Reply[]; readonly ms: number }> {
+  const request = { prompt, maxTokens: replyTokens, temperature: 0, ignoreEos: true };
+  const startMs = systemClock.nowMs();
+  const streams = Array.from({ length: count }, () => engine.complete(request));
+  const replies = await Promise.all(streams.map(({ result }) => result));
+  return { replies, ms: systemClock.nowMs() - startMs };
+}
