@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { tinyShape } from "../../model/tiny-shape.ts";
+import { randomWeights } from "../../weights/random.ts";
+import type { Weights } from "../../weights/weights.ts";
+import { backendCases } from "../backend.cases.ts";
+import type { BackendOptions } from "../backend.ts";
+import { withNanToken } from "../broken.cases.ts";
+import { modelCases, worstDifference } from "../models.cases.ts";
+import { openDevice } from "./device.ts";
+import { nodeGpuPlatform } from "./platform-node.ts";
+import type { Arithmetic } from "./projection-layout.ts";
+import { WebgpuBackend, type WebgpuOptions } from "./webgpu.ts";
+
+export const tiny: Weights = randomWeights(tinyShape(), { seed: 3, bits: 4, groupSize: 32 });
+export const choice: Pick<WebgpuOptions, "platform" | "adapter" | "synthetic" | "taps"> = {
+  platform: nodeGpuPlatform,
+  adapter: null,
+  synthetic: false,
+  taps: [],
+};
+
+/** The classes that the adapter has. */
+export async function arithmeticsHere(): Promise<Arithmetic[]> {
+  const { device } = await openDevice(nodeGpuPlatform, null);
+  const all: Arithmetic[] = device.features.has("shader-f16") ? ["f32", "f16"] : ["f32"];
+  device.destroy();
+  return all;
+}
+
+/** What holds in each class. They are in files of their own, which run side by side. */
+export function arithmeticCases(activations: Arithmetic): void {
+  // These models magnify a rounding a hundredfold; project-tiles.test.ts is strict about the kernel.
+  const bound = activations === "f16" ? 0.1 : 2e-4;
+  const open = (options: BackendOptions) =>
+    WebgpuBackend.open({ ...options, ...choice, activations });
+
+  backendCases({
+    name: `webgpu ${activations}`,
+    open: (sizes) => open({ ...sizes, taps: [], weights: tiny }),
+    openBroken: (sizes) => open({ ...sizes, taps: [], weights: withNanToken(tiny) }),
+  });
+
+  for (const [changes, [bits, groupSize]] of modelCases) {
+    const weights = randomWeights(tinyShape(changes), { seed: 11, bits, groupSize });
+    const name = `${bits} g${groupSize} ${JSON.stringify(changes)}`;
+    test(`webgpu ${activations} equals reference: ${name}`, async () => {
+      expect(await worstDifference(weights, open)).toBeLessThan(bound);
+    });
+  }
+
+  test(`webgpu ${activations}: formats may differ among matrices that share an input`, async () => {
+    const shape = tinyShape({ headDim: 64, rotaryDim: 16, kvHeadCount: 1, headCount: 2 });
+    const weights = randomWeights(shape, { seed: 11, bits: 4, groupSize: 32 });
+    const wide = randomWeights(shape, { seed: 11, bits: 8, groupSize: 32 });
+    const mixed = {
+      ...weights,
+      matrix: (path: string) => (/v_proj|in_proj_z/.test(path) ? wide : weights).matrix(path),
+    };
+    expect(await worstDifference(mixed, open)).toBeLessThan(bound);
+  });
+}
