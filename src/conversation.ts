@@ -37,19 +37,9 @@ export class Conversation {
     this.reasoningOpen = endsInOpenThink(rendered);
   }
 
-  /**
-   * Where states are kept while the prompt is computed. None at its very end: where it is asked for again,
-   * its last token has to be computed, since the reply's first is drawn from it.
-   */
+  /** Where states are kept while the prompt is computed. */
   get marks(): PrefixMark[] {
-    const { length } = this.promptIds;
-    const marks = promptMarks(this.#source, this.promptIds).map(({ rows, kind }) => {
-      return { rows: Math.min(rows, length - 1), kind };
-    });
-    return withCuts(
-      marks.filter(({ rows }) => rows > 0),
-      length,
-    );
+    return marksWithin(promptMarks(this.#source, this.promptIds), this.promptIds.length);
   }
 
   /** The tokens that every turn after a reply begins with; null where the template refuses them. */
@@ -58,13 +48,18 @@ export class Conversation {
   }
 }
 
-/** Marks of a prompt, and cuts where it is long. */
-export function withCuts(marks: readonly PrefixMark[], tokens: number): PrefixMark[] {
-  const cuts = prefixCuts(
-    marks.map(({ rows }) => rows),
-    tokens,
-  );
-  return [...marks, ...cuts.map((rows) => ({ rows, kind: "cut" }) as const)].sort(
-    (a, b) => a.rows - b.rows,
-  );
+/** Where states of a text are kept that has no turns: for the same prompt again, and in between. */
+export const marksOfText = (tokens: number): PrefixMark[] =>
+  marksWithin([{ rows: tokens, kind: "history" }], tokens);
+
+/**
+ * Marks of a prompt, and cuts where it is long. One at its very end comes a token earlier: where the same
+ * is asked for again, its last token has to be computed, since the reply's first is drawn from it.
+ */
+function marksWithin(marks: readonly PrefixMark[], tokens: number): PrefixMark[] {
+  const kinds = new Map<number, PrefixMark["kind"]>();
+  for (const { rows, kind } of marks) kinds.set(Math.min(rows, tokens - 1), kind);
+  for (const cut of prefixCuts([...kinds.keys()], tokens)) kinds.set(cut, "cut");
+  const ascending = [...kinds].filter(([rows]) => rows > 0).sort(([a], [b]) => a - b);
+  return ascending.map(([rows, kind]) => ({ rows, kind }));
 }

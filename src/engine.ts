@@ -1,6 +1,6 @@
 import type { Backend, BackendInfo } from "./backend/backend.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { Conversation, withCuts } from "./conversation.ts";
+import { Conversation, marksOfText } from "./conversation.ts";
 import type { DraftingSource } from "./draft/drafting.ts";
 import { BackendError, ContextLengthError, InputError, QueueFullError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
@@ -173,7 +173,7 @@ export class Engine implements AsyncDisposable {
     const { prompt } = request;
     // The caller's array may change while the reply runs.
     const ids = typeof prompt === "string" ? this.tokenize(prompt) : [...prompt];
-    const marks = this.#caches(request) ? withCuts([], ids.length) : null;
+    const marks = this.#caches(request) ? marksOfText(ids.length) : null;
     return this.#submit(ids, request, { stop: request.stop ?? [], chat: null }, marks);
   }
 

@@ -122,7 +122,8 @@ export class StreamMemory {
       const needed = pagesFor(rows) - pagesHeld(stream);
       await this.#cache?.freePages(needed, null);
       if (stream.pages!.grow(rows)) return true;
-      const holders = [stream, ...others.filter(({ slot }) => slot !== null)].sort(byTurn);
+      const rest = others.filter((each) => each !== stream && each.slot !== null);
+      const holders = [stream, ...rest].sort(byTurn);
       const last = holders.at(-1)!;
       invariant(holders.length > 1, "one stream alone has no room for what it was admitted with");
       await this.park(last);

@@ -5,8 +5,7 @@ import { type OpenOptions, openEngine } from "../../node.ts";
 import type { Reply } from "../../stream.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
-const prompt = "Write a story with a fox and a bell. The hero is Nina.";
-const replyTokens = 128;
+const replyTokens = 256;
 
 /** Some equal streams at once, beside one alone. */
 export interface StreamsCaseReport {
@@ -33,7 +32,8 @@ export interface StreamsBenchReport {
 
 /**
  * Measures equal streams that share their rounds, in turns with fewer of them: powers of two up to
- * `streams`, plain and drafted.
+ * `streams`, plain and drafted. Those of one measurement share their prompt through the cache, as equal
+ * streams do; each measurement has a prompt of its own.
  */
 export async function benchStreams(
   model: string,
@@ -41,17 +41,19 @@ export async function benchStreams(
   streams: number,
   repeats: number,
 ): Promise<StreamsBenchReport> {
-  const sizes = { parallel: streams, promptCacheBytes: 0 };
-  await using plain = await openEngine(model, { ...options, ...sizes, drafts: false });
-  await using drafted = await openEngine(model, { ...options, ...sizes });
+  const sized = { ...options, parallel: streams };
+  await using plain = await openEngine(model, { ...sized, drafts: false });
+  await using drafted = await openEngine(model, sized);
   const cases = [plain, drafted].flatMap((engine) =>
     countsUpTo(streams).map((count) => ({ engine, count, speeds: [] as number[] })),
   );
-  const alone = (await together(plain, 1)).replies[0]!;
   const different = new Set<object>();
+  let number = 0;
   for (let repeat = 0; repeat <= repeats; repeat++) {
     for (const each of cases) {
-      const { replies, ms } = await together(each.engine, each.count);
+      const prompt = `Write story ${number++} with a fox and a bell. The hero is Nina.`;
+      const { replies, ms } = await together(each.engine, each.count, prompt);
+      const alone = await plain.complete({ ...requestOf(prompt), cachePrompt: false }).result;
       if (replies.some(({ tokenSha }) => tokenSha !== alone.tokenSha)) different.add(each);
       // The first round of all compiles and warms.
       if (repeat > 0) each.speeds.push((1000 * each.count * replyTokens) / ms);
@@ -80,6 +82,13 @@ export async function benchStreams(
   };
 }
 
+const requestOf = (prompt: string) => ({
+  prompt,
+  maxTokens: replyTokens,
+  temperature: 0,
+  ignoreEos: true,
+});
+
 const countsUpTo = (most: number): number[] => {
   const counts: number[] = [];
   for (let count = 1; count < most; count *= 2) counts.push(count);
@@ -89,10 +98,10 @@ const countsUpTo = (most: number): number[] => {
 async function together(
   engine: Engine,
   count: number,
+  prompt: string,
 ): Promise<{ readonly replies: readonly Reply[]; readonly ms: number }> {
-  const request = { prompt, maxTokens: replyTokens, temperature: 0, ignoreEos: true };
   const startMs = systemClock.nowMs();
-  const streams = Array.from({ length: count }, () => engine.complete(request));
+  const streams = Array.from({ length: count }, () => engine.complete(requestOf(prompt)));
   const replies = await Promise.all(streams.map(({ result }) => result));
   return { replies, ms: systemClock.nowMs() - startMs };
 }
