@@ -2,7 +2,7 @@ import type { Backend, BackendInfo } from "./backend/backend.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { Conversation, marksOfText } from "./conversation.ts";
 import type { DraftingSource } from "./draft/drafting.ts";
-import { BackendError, ContextLengthError, InputError, QueueFullError } from "./errors.ts";
+import { ContextLengthError, InputError } from "./errors.ts";
 import type { TokenId } from "./ids.ts";
 import { promptChunkRows, replyTokensDefault } from "./limits.ts";
 import { ReplyText, type ReplyTextOptions } from "./reply-text.ts";
@@ -11,7 +11,6 @@ import type { PrefixMark } from "./rounds/live-stream.ts";
 import { type LoopCounts, RoundLoop } from "./rounds/loop.ts";
 import type { CacheOptions } from "./rounds/stream-memory.ts";
 import {
-  plainSampling,
   resolveSampling,
   type SamplingDefaults,
   type SamplingFields,
@@ -22,6 +21,7 @@ import type { ChatMessage } from "./text/chat-messages.ts";
 import type { ChatTemplate } from "./text/chat-template.ts";
 import type { Tokenizer } from "./text/tokenizer.ts";
 import type { ToolSpec } from "./text/tool-calls.ts";
+import { WarmTurns } from "./warm-turns.ts";
 
 export type { ChatMessage } from "./text/chat-messages.ts";
 export type { ReplyEvent } from "./text/reply-parser.ts";
@@ -98,6 +98,7 @@ export interface EngineInfo {
 export class Engine implements AsyncDisposable {
   readonly #parts: EngineParts;
   readonly #loop: RoundLoop;
+  readonly #warmTurns: WarmTurns;
   readonly #clock: Clock;
 
   constructor(parts: EngineParts) {
@@ -113,6 +114,7 @@ export class Engine implements AsyncDisposable {
       ...(queueMax !== undefined && { queueMax }),
       ...(decodeShare !== undefined && { decodeShare }),
     });
+    this.#warmTurns = new WarmTurns(this.#loop);
   }
 
   /** What it is now: a backend that was lost and opened again may be another device. */
@@ -216,27 +218,11 @@ export class Engine implements AsyncDisposable {
     return stream.attach((sink) => this.#loop.submit({ ...round, ...(marks && { marks }) }, sink));
   }
 
-  /** Computes in the background what the next turn of a conversation will begin with. */
   #warm(conversation: Conversation, reply: Reply): void {
     // A reply that was cut short is likelier to be asked for again than to be gone on from.
     const promptIds = reply.finishReason === "cancelled" ? null : conversation.after(reply);
     if (!promptIds || promptIds.length > this.info.contextTokens || promptIds.length === 0) return;
-    const request = {
-      promptIds,
-      maxTokens: 0,
-      sampling: { ...plainSampling, seed: 0n },
-      eosIds: new Set<TokenId>(),
-      fingerprint: false,
-      draft: true,
-      marks: [],
-      priority: "background",
-    } as const;
-    try {
-      this.#loop.submit(request, { prefilled: () => {}, token: () => true, finished: () => {} });
-    } catch (error) {
-      // Where there is no room for it, the next turn takes a little longer.
-      if (!(error instanceof QueueFullError || error instanceof BackendError)) throw error;
-    }
+    this.#warmTurns.add(promptIds);
   }
 
   #checkPrompt(ids: readonly TokenId[], param: string): void {

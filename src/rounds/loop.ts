@@ -125,11 +125,12 @@ export class RoundLoop implements AsyncDisposable {
     const places = this.info.pages * pageRows;
     const tokens = promptIds.length + maxTokens;
     if (tokens > places) throw new RequestTooLargeError(tokens, places);
-    // Those that a free slot awaits are not queued, nor those that wait for nobody's sake.
-    const foreground = this.#streams.filter(
-      ({ phase, background }) => phase === "waiting" && !background,
+    // Those that a free slot awaits are not queued; nobody is refused for those that yield to him.
+    const background = request.priority === "background";
+    const alike = this.#streams.filter(
+      (each) => each.phase === "waiting" && each.background === background,
     );
-    const waiting = foreground.length - this.#memory.free.slots;
+    const waiting = alike.length - this.#memory.free.slots;
     if (waiting >= this.#queueMax) throw new QueueFullError(waiting, this.#rate.secondsEach);
     const drafting = draft ? (this.#drafting?.(sampling) ?? null) : null;
     if (drafting) for (const id of promptIds) drafting.push(id);
