@@ -161,7 +161,7 @@ export class Engine implements AsyncDisposable {
     const chat = { reasoningOpen, tools };
     const text = { stop: request.stop ?? [], chat };
     if (!this.#caches(request)) return this.#submit(promptIds, request, text, null);
-    const stream = this.#submit(promptIds, request, text, conversation.marks);
+    const stream = this.#submit(promptIds, request, text, () => conversation.marks);
     // Nobody waits for it: whatever becomes of it, the next turn is only slower.
     stream.result.then((reply) => this.#warm(conversation, reply)).catch(() => {});
     return stream;
@@ -175,7 +175,7 @@ export class Engine implements AsyncDisposable {
     const { prompt } = request;
     // The caller's array may change while the reply runs.
     const ids = typeof prompt === "string" ? this.tokenize(prompt) : [...prompt];
-    const marks = this.#caches(request) ? marksOfText(ids.length) : null;
+    const marks = this.#caches(request) ? () => marksOfText(ids.length) : null;
     return this.#submit(ids, request, { stop: request.stop ?? [], chat: null }, marks);
   }
 
@@ -198,12 +198,12 @@ export class Engine implements AsyncDisposable {
     return cachePrompt && this.info.promptCacheBytes > 0;
   }
 
-  /** @param marks null: the prompt cache is of no concern to it */
+  /** @param marks found once the request is accepted; null: the prompt cache is of no concern to it */
   #submit(
     promptIds: readonly TokenId[],
     request: ReplyRequest,
     options: ReplyTextOptions,
-    marks: readonly PrefixMark[] | null,
+    marks: (() => readonly PrefixMark[]) | null,
   ): Stream {
     const param = options.chat ? "messages" : "prompt";
     this.#checkPrompt(promptIds, param);
@@ -214,8 +214,10 @@ export class Engine implements AsyncDisposable {
     const stream = new Stream(promptIds.length, text, this.#clock);
     const eosIds = new Set(request.ignoreEos ? [] : this.#parts.eosIds);
     const { fingerprint = false, draft = true, priority = "foreground" } = request;
+    this.#loop.checkRoom(promptIds.length, maxTokens, priority === "background");
     const round = { promptIds, maxTokens, sampling, eosIds, fingerprint, draft, priority };
-    return stream.attach((sink) => this.#loop.submit({ ...round, ...(marks && { marks }) }, sink));
+    const cached = marks && { marks: marks() };
+    return stream.attach((sink) => this.#loop.submit({ ...round, ...cached }, sink));
   }
 
   #warm(conversation: Conversation, reply: Reply): void {

@@ -127,7 +127,7 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
   const { backend, drafter, sizes } = opened;
   const drafting = await draftingOf(parts, backend, weights, drafter, options);
   const prints = [weights.fingerprint, drafter?.options.weights.fingerprint];
-  const spill = await spillOf(parts, backend, prints, options);
+  const spill = await spillOf(parts, opened, prints, options);
   const { generation } = config;
   return new Engine({
     backend,
@@ -231,23 +231,29 @@ async function openFitting(
 /** Where evicted states go on being known; null: nowhere. */
 async function spillOf(
   { spill }: ModelParts,
-  backend: Backend,
+  { backend, sizes }: Opened,
   prints: readonly (string | undefined)[],
-  { spillBytes: maxBytes = 0, onWarning }: ModelOptions,
+  { spillBytes: maxBytes = 0, onWarning = () => {} }: ModelOptions,
 ): Promise<SpillStore | null> {
   if (!spill || maxBytes === 0) return null;
+  if (sizes.promptCacheBytes === 0) {
+    onWarning("Nothing is spilled: there is no prompt cache from which it would be.");
+    return null;
+  }
   const { device, arithmetic, kv = "f32" } = backend.info;
-  const identity = {
-    model: JSON.stringify(prints),
-    backend: `${device}; ${arithmetic}; ${kv}`,
-    build: spill.build,
-    probe: await numericsProbe(backend),
-  };
-  const limits = { maxBytes, minFreeBytes: spillFreeBytesMin };
-  return await SpillStore.open(spill.files(identity), identity, {
-    ...limits,
-    ...(onWarning && { onWarning }),
-  });
+  try {
+    const identity = {
+      model: JSON.stringify(prints),
+      backend: `${device}; ${arithmetic}; ${kv}`,
+      build: spill.build,
+      probe: await numericsProbe(backend),
+    };
+    const limits = { maxBytes, minFreeBytes: spillFreeBytesMin, onWarning };
+    return await SpillStore.open(spill.files(identity), identity, limits);
+  } catch (error) {
+    await backend[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 /** What proposes for streams; null where drafts are not wanted. Measures the costs of rounds. */

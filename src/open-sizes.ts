@@ -62,10 +62,10 @@ export function sizesToTry(
   const counts = parallel === "auto" ? halves(parallelDefault) : [parallel];
   const pagesOf = (slots: number) => Math.min(slots * contextPages, kvPages);
   const least = (slots: number) => (asked === undefined ? contextPages : pagesOf(slots));
-  return [
-    ...counts.map((slots) => sizes(slots, pagesOf(slots), cacheBytes)),
-    ...counts.map((slots) => sizes(slots, least(slots), cacheAsked ?? 0)),
-  ];
+  const whole = counts.map((slots) => sizes(slots, pagesOf(slots), cacheBytes));
+  // Where everything was asked for, there is nothing to leave out.
+  if (asked !== undefined && cacheAsked !== undefined) return whole;
+  return [...whole, ...counts.map((slots) => sizes(slots, least(slots), cacheAsked ?? 0))];
 }
 
 /** Bytes of a page's keys and values, the drafter's among them, as f32. */

@@ -12,6 +12,11 @@ export class FinishRate {
     if (this.#endsMs.length > remembered) this.#endsMs.shift();
   }
 
+  /** Nobody is served any more: what comes next has nothing to do with it. */
+  reset(): void {
+    this.#endsMs.length = 0;
+  }
+
   /** Whole seconds from one end to the next, at least 1; null before there were two. */
   get secondsEach(): number | null {
     const [first] = this.#endsMs;

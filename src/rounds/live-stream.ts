@@ -24,7 +24,10 @@ export interface RoundRequest {
   readonly draft: boolean;
   /** Where states of the prompt are cached, in order. Absent: the cache is of no concern to it. */
   readonly marks?: readonly PrefixMark[];
-  /** A background stream has its turn while no other is there. Foreground unless said. */
+  /**
+   * A background stream has its turn while no other is there, or once it has waited for a minute.
+   * Foreground unless said.
+   */
   readonly priority?: "foreground" | "background";
 }
 
@@ -87,6 +90,8 @@ export class LiveStream {
   replyTokens = 0;
   /** Whether it was seen, since it has its slot, where it can go on from. */
   begun = false;
+  /** Whether it has yielded for so long that it doesn't any more. */
+  promoted = false;
   /** Chunks that other prompts were given while it could have had one. */
   passedOver = 0;
   /** What the cache had for its prompt; null before that was seen. */
@@ -98,8 +103,18 @@ export class LiveStream {
   /** Whether it goes on from what a conversation left. */
   proven = false;
 
-  constructor(id: StreamId, request: RoundRequest, sink: RoundSink, drafting: Drafting | null) {
+  /** When it came. */
+  readonly atMs: number;
+
+  constructor(
+    id: StreamId,
+    request: RoundRequest,
+    sink: RoundSink,
+    drafting: Drafting | null,
+    atMs: number,
+  ) {
     this.id = id;
+    this.atMs = atMs;
     this.request = request;
     this.sink = sink;
     this.sampler = new Sampler(request.sampling, request.promptIds);
@@ -108,7 +123,7 @@ export class LiveStream {
   }
 
   get background(): boolean {
-    return this.request.priority === "background";
+    return this.request.priority === "background" && !this.promoted;
   }
 
   /** Tokens that its state has yet to be fed before it decodes. */

@@ -12,7 +12,6 @@ import {
 import { streamId } from "../ids.ts";
 import { decodeShareDefault, pageRows, queueRequestsMax, roundRowsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
-import type { PrefixKind } from "../state/cached-prefix.ts";
 import { contextFingerprint, stateFingerprint } from "../state/fingerprint.ts";
 import { drawNext } from "./accept.ts";
 import { decodeRound, roundPlaces, type StreamEnds } from "./decode-round.ts";
@@ -21,7 +20,7 @@ import { extendContext, makeRoom } from "./drafter-context.ts";
 import { FinishRate } from "./finish-rate.ts";
 import { type BackendCondition, LiveBackend } from "./live-backend.ts";
 import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
-import { byTurn, nextToAdmit, nextToFill, toYield } from "./schedule.ts";
+import { byTurn, nextToAdmit, nextToFill, passOver, promote, toYield } from "./schedule.ts";
 import { type CacheOptions, StreamMemory } from "./stream-memory.ts";
 import { streamSegment } from "./stream-segment.ts";
 
@@ -122,19 +121,11 @@ export class RoundLoop implements AsyncDisposable {
     if (this.#closed) throw new BackendError("The engine is closed.");
     const { promptIds, maxTokens, sampling, draft } = request;
     invariant(promptIds.length > 0 && maxTokens >= 0, "an empty request");
-    const places = this.info.pages * pageRows;
-    const tokens = promptIds.length + maxTokens;
-    if (tokens > places) throw new RequestTooLargeError(tokens, places);
-    // Those that a free slot awaits are not queued; nobody is refused for those that yield to him.
-    const background = request.priority === "background";
-    const alike = this.#streams.filter(
-      (each) => each.phase === "waiting" && each.background === background,
-    );
-    const waiting = alike.length - this.#memory.free.slots;
-    if (waiting >= this.#queueMax) throw new QueueFullError(waiting, this.#rate.secondsEach);
+    this.checkRoom(promptIds.length, maxTokens, request.priority === "background");
     const drafting = draft ? (this.#drafting?.(sampling) ?? null) : null;
     if (drafting) for (const id of promptIds) drafting.push(id);
-    const stream = new LiveStream(streamId(this.#nextId++), request, sink, drafting);
+    const id = streamId(this.#nextId++);
+    const stream = new LiveStream(id, request, sink, drafting, this.#clock.nowMs());
     this.#streams.push(stream);
     this.#running ??= this.#run();
     this.#wake();
@@ -142,6 +133,25 @@ export class RoundLoop implements AsyncDisposable {
       stream.cancelled = true;
       this.#wake();
     };
+  }
+
+  /**
+   * Whether a request may come now, and could ever be served.
+   * @throws RequestTooLargeError, QueueFullError
+   */
+  checkRoom(promptTokens: number, maxTokens: number, background: boolean): void {
+    const places = this.info.pages * pageRows;
+    const tokens = promptTokens + maxTokens;
+    if (tokens > places) throw new RequestTooLargeError(tokens, places);
+    // Passes that only warm the cache are bounded by those who ask for them.
+    if (maxTokens === 0) return;
+    // Those that a free slot awaits are not queued; nobody is refused for those that yield to him.
+    const alike = this.#streams.filter(
+      ({ phase, request, background: yields }) =>
+        phase === "waiting" && yields === background && request.maxTokens > 0,
+    );
+    const waiting = alike.length - this.#memory.free.slots;
+    if (waiting >= this.#queueMax) throw new QueueFullError(waiting, this.#rate.secondsEach);
   }
 
   /** Resolves when no stream is there, and what was evicted is on disk. */
@@ -156,7 +166,7 @@ export class RoundLoop implements AsyncDisposable {
     for (const stream of this.#streams) stream.cancelled = true;
     this.#wake();
     await this.#running;
-    await this.#memory.close();
+    await this.#memory.close(this.#clock);
     await this.#live[Symbol.asyncDispose]();
   }
 
@@ -169,6 +179,7 @@ export class RoundLoop implements AsyncDisposable {
       } while (this.#streams.length > 0);
     } finally {
       this.#running = null;
+      this.#rate.reset();
     }
   }
 
@@ -178,6 +189,7 @@ export class RoundLoop implements AsyncDisposable {
     for (const stream of this.#streams.filter(({ cancelled }) => cancelled)) {
       await this.#finish(stream, "cancelled");
     }
+    promote(this.#streams, this.#clock.nowMs());
     for (const stream of toYield(this.#streams)) await this.#memory.park(stream);
     await this.#admit();
     const { filling, decoding } = await this.#prepare();
@@ -225,10 +237,9 @@ export class RoundLoop implements AsyncDisposable {
       await this.#memory.grow(stream, places, this.#holders);
     }
     const ready = (stream: LiveStream) => stream.slot !== null;
-    return {
-      filling: next && ready(next) ? next : null,
-      decoding: decoding.filter(ready),
-    };
+    const filling = next && ready(next) ? next : null;
+    if (filling) passOver(this.#streams, filling);
+    return { filling, decoding: decoding.filter(ready) };
   }
 
   /** Whose prompt gets the next chunk, now that it is known where it goes on from. */
@@ -317,17 +328,7 @@ export class RoundLoop implements AsyncDisposable {
     const { rows, request } = stream;
     const mark = request.marks?.find((each) => each.rows === rows);
     if (!mark || this.#live.lost) return;
-    await this.#keep(stream, mark.kind);
-  }
-
-  /** What can't be cached is nobody's error; a loss is heard of in the next round. */
-  async #keep(stream: LiveStream, kind: PrefixKind): Promise<void> {
-    try {
-      await this.#memory.keep(stream, kind);
-    } catch (cause) {
-      this.#live.note(cause);
-      this.#memory.forget(stream);
-    }
+    await this.#memory.keep(stream, mark.kind);
   }
 
   /** @param alone whether the round has the device to itself */
@@ -363,17 +364,17 @@ export class RoundLoop implements AsyncDisposable {
     try {
       this.#memory.release(stream);
     } finally {
-      this.#rate.add(this.#clock.nowMs());
+      if (!stream.background) this.#rate.add(this.#clock.nowMs());
       tellEnd(stream, outcome);
     }
   }
 
-  /** Keeps what a reply that ended well leaves, and takes its fingerprints. */
+  /** Keeps what a reply leaves that didn't fail, and takes its fingerprints. */
   async #conclude(stream: LiveStream, reason: RoundOutcome["reason"]): Promise<Prints> {
     if (stream.slot === null || stream.rows === 0) return noPrints;
     const wanted = stream.request.fingerprint && reason !== "cancelled";
     const prints = wanted ? await this.#fingerprint(stream) : noPrints;
-    if (!this.#live.lost) await this.#keep(stream, "reply");
+    await this.#memory.keep(stream, "reply");
     return prints;
   }
 

@@ -5,7 +5,7 @@ import { plainSampling } from "../sampling/params.ts";
 import { DecodeShare } from "./decode-share.ts";
 import { FinishRate } from "./finish-rate.ts";
 import { LiveStream } from "./live-stream.ts";
-import { byTurn, nextToAdmit, nextToFill, toYield } from "./schedule.ts";
+import { byTurn, nextToAdmit, nextToFill, passOver, promote, toYield } from "./schedule.ts";
 
 /** Streams with so many tokens to fill, the first to come first; negative: of the background. */
 function streams(...tokens: number[]): LiveStream[] {
@@ -20,7 +20,7 @@ function streams(...tokens: number[]): LiveStream[] {
       priority: count < 0 ? "background" : "foreground",
     } as const;
     const sink = { prefilled: () => {}, token: () => false, finished: () => {} };
-    return new LiveStream(streamId(index), request, sink, null);
+    return new LiveStream(streamId(index), request, sink, null, 0);
   });
 }
 
@@ -37,7 +37,11 @@ test("the prompt with the fewest tokens left is filled first, the first to come 
 
 test("a prompt that was passed over eight times has its turn", () => {
   const all = filling(1000, 3);
-  const order = Array.from({ length: 18 }, () => nextToFill(all)!.id);
+  const order = Array.from({ length: 18 }, () => {
+    const next = nextToFill(all)!;
+    passOver(all, next);
+    return next.id;
+  });
   expect(order).toEqual([...new Array(8).fill(1), 0, ...new Array(8).fill(1), 0]);
 });
 
@@ -58,6 +62,15 @@ test("background streams come last, and yield to any other", () => {
   all[2]!.slot = 3 as never;
   expect(toYield(all).map(({ id }) => id)).toEqual([2]);
   expect(toYield([all[0]!, all[2]!])).toEqual([]);
+});
+
+test("a background request that has yielded for a minute yields no more", () => {
+  const all = streams(-5, 7, -2);
+  promote(all, 60_000);
+  expect(nextToAdmit(all)?.id).toBe(1);
+  promote(all, 60_001);
+  expect([...all].sort(byTurn).map(({ id }) => id)).toEqual([0, 1, 2]);
+  expect(nextToAdmit(all)?.id).toBe(0);
 });
 
 /** Passes that take so many ms each, on a virtual clock. */

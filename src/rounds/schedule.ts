@@ -3,6 +3,17 @@ import type { LiveStream } from "./live-stream.ts";
 /** A prompt that others with less left were given so many chunks before has the next. */
 const passesOverMost = 8;
 
+/** For how long a background request yields to others. */
+const yieldsMsMost = 60_000;
+
+/** Lets background requests that have yielded for long be served as all others. */
+export function promote(streams: readonly LiveStream[], nowMs: number): void {
+  for (const stream of streams) {
+    // A pass that only warms the cache has nobody who waits for it.
+    if (stream.request.maxTokens > 0 && nowMs - stream.atMs > yieldsMsMost) stream.promoted = true;
+  }
+}
+
 /** Streams in the order in which they are served: background ones last, and the first to come first. */
 export function byTurn(a: LiveStream, b: LiveStream): number {
   return Number(a.background) - Number(b.background) || a.id - b.id;
@@ -26,16 +37,21 @@ export function nextToAdmit(streams: readonly LiveStream[]): LiveStream | null {
  * for long ones; the first to come among equals. One that was passed over for long goes first.
  */
 export function nextToFill(streams: readonly LiveStream[]): LiveStream | null {
-  const filling = streams
-    .filter(({ phase, reading }) => phase === "filling" && !reading)
-    .sort(byTurn);
+  const filling = fillable(streams);
   const starved = filling.find(({ passedOver }) => passedOver >= passesOverMost);
-  const chosen =
-    starved ??
-    filling.reduce<LiveStream | null>(
-      (least, stream) => (least && least.toFill <= stream.toFill ? least : stream),
-      null,
-    );
-  for (const stream of filling) stream.passedOver = stream === chosen ? 0 : stream.passedOver + 1;
-  return chosen;
+  if (starved) return starved;
+  return filling.reduce<LiveStream | null>(
+    (least, stream) => (least && least.toFill <= stream.toFill ? least : stream),
+    null,
+  );
 }
+
+/** Notes who was given a chunk, and who could have had it. */
+export function passOver(streams: readonly LiveStream[], chosen: LiveStream): void {
+  for (const stream of fillable(streams)) {
+    stream.passedOver = stream === chosen ? 0 : stream.passedOver + 1;
+  }
+}
+
+const fillable = (streams: readonly LiveStream[]): LiveStream[] =>
+  streams.filter(({ phase, reading }) => phase === "filling" && !reading).sort(byTurn);

@@ -19,22 +19,21 @@ export class SpillQueue {
 
   /**
    * Copies an entry out; it is written later. Places that no conversation begins at are not worth it.
+   * @param bytes that it takes, about
    * @param patient whether to wait for the disk rather than leave an entry out
    */
-  async add(entry: Entry, patient: boolean): Promise<void> {
+  async add(entry: Entry, bytes: number, patient: boolean): Promise<void> {
     const { ids, rows, context, kind, superseded, held, pages } = entry;
     if (superseded || kind === "cut" || this.#live.lost) return;
-    if (this.#waitingBytes > waitingBytesMax) {
-      if (!patient) return;
-      await this.#tail;
-    }
+    if (this.#store.has(entry, context)) return;
+    if (patient) await this.#tail;
+    // One that is larger than that has its turn while nothing else waits.
+    else if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > waitingBytesMax) return;
     const snapshot = await this.#live.current.save(held, pages, rows).catch((cause: unknown) => {
       this.#live.note(cause);
       return null;
     });
     if (!snapshot) return;
-    const { state, history, keys, values } = snapshot;
-    const bytes = [state, history, keys, values].reduce((sum, part) => sum + part.byteLength, 0);
     this.#waitingBytes += bytes;
     this.#tail = this.#tail.then(async () => {
       await this.#store.write(ids.slice(0, rows), context, snapshot);

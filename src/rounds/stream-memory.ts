@@ -1,4 +1,6 @@
+import type { BackendInfo } from "../backend/backend.ts";
 import { heldBytes } from "../backend/held.ts";
+import type { Clock } from "../clock.ts";
 import { invariant, MemoryError } from "../errors.ts";
 import { pageRows } from "../limits.ts";
 import type { CachedPrefix, CacheMiss, Entry, PrefixKind } from "../state/cached-prefix.ts";
@@ -14,6 +16,8 @@ import { SpillQueue } from "./spill-queue.ts";
 
 /** Tokens by which each live stream may grow before it matters to those that wait. */
 export const growthRows = 512;
+/** For how long a stop may write states to disk. */
+const closeMsMax = 10_000;
 /** A state on disk has to save so many rows more than one at hand: it has to be read. */
 const spillGainRows = 256;
 
@@ -38,7 +42,9 @@ export class StreamMemory {
   readonly #spill: SpillStore | null;
   readonly #spilling: SpillQueue | null;
   readonly #stateBytes: number;
-  #closing = false;
+  readonly #pageBytes: number;
+  /** What results depend on; states on disk are those of the backend that was opened first. */
+  readonly #identity: string;
 
   constructor(live: LiveBackend, { bytesMax, spill }: CacheOptions) {
     const { slots, pages, memory, shape } = live.current.info;
@@ -48,8 +54,10 @@ export class StreamMemory {
     this.#spill = spill;
     this.#spilling = spill && new SpillQueue(live, spill);
     this.#stateBytes = heldBytes(shape);
-    const sizes = { pool: this.#pages, pageBytes: memory.kvBytes / pages, bytesMax };
-    const onEvict = async (entry: Entry) => await this.#spilling?.add(entry, this.#closing);
+    this.#pageBytes = memory.kvBytes / pages;
+    this.#identity = identityOf(live.current.info);
+    const sizes = { pool: this.#pages, pageBytes: this.#pageBytes, bytesMax };
+    const onEvict = async (entry: Entry) => await this.#spillOut(entry, false);
     this.#cache = bytesMax > 0 ? new PrefixCache({ ...sizes, onEvict }) : null;
   }
 
@@ -102,10 +110,16 @@ export class StreamMemory {
       stream.proven = true;
       await this.keep(stream, "history");
     } else if (prefix) {
-      if (prefix.rows % pageRows > 0) await this.#cache!.freePages(1, prefix);
-      if (this.#pages.freeCount > 0) this.#resume(stream, prefix);
+      // The rows of a page that isn't full need one of the stream's own.
+      const needed = prefix.rows % pageRows > 0 ? 1 : 0;
+      await this.#cache!.freePages(needed, prefix);
+      if (this.#pages.freeCount >= needed) this.#resume(stream, prefix);
     }
-    const { rows } = stream;
+    const { rows, request } = stream;
+    for (const mark of request.marks ?? []) {
+      if (mark.kind === "rewind" && mark.rows <= rows)
+        this.#cache?.supersede(stream.ids, mark.rows);
+    }
     const miss = rows > 0 ? null : this.#missOf(stream);
     // A stream that had to wait goes on from its own state: that saved nothing.
     stream.cached ??= { rows, miss };
@@ -142,21 +156,27 @@ export class StreamMemory {
     stream.contextRows = 0;
   }
 
-  /** Caches a stream's state as it is, where the stream is one to be cached. */
+  /**
+   * Caches a stream's state as it is, where the stream is one to be cached. What can't be cached is nobody's
+   * error; a loss is heard of in the next round.
+   */
   async keep(stream: LiveStream, kind: PrefixKind): Promise<void> {
-    const { ids, rows, slot, pages, proven, request } = stream;
     const cache = this.#cache;
-    if (!cache || !request.marks) return;
+    if (!cache || !stream.request.marks || this.#live.lost) return;
+    const { ids, rows, slot, pages, proven } = stream;
     const context = this.#hasContext(stream);
     const prefix = { ids, rows, kind, context, pages: pages!.pages, proven };
-    if (cache.touch(prefix) || !(await cache.makeRoom(prefix, this.#stateBytes))) return;
-    const backend = this.#live.current;
-    extendContext(backend, [stream]);
+    if (kind === "rewind") cache.supersede(ids, rows);
     try {
+      if (cache.touch(prefix) || !(await cache.makeRoom(prefix, this.#stateBytes))) return;
+      const backend = this.#live.current;
+      extendContext(backend, [stream]);
       cache.add(prefix, await backend.hold(slot!));
     } catch (cause) {
-      // A device that is full has no room for a cache; nothing else is wrong.
-      if (!(cause instanceof MemoryError)) throw cause;
+      // A device that is full has no room for a cache; else nobody knows what became of the state.
+      if (cause instanceof MemoryError) return;
+      this.#live.note(cause);
+      this.forget(stream);
     }
   }
 
@@ -180,11 +200,16 @@ export class StreamMemory {
     this.#cache?.clear();
   }
 
-  /** Writes what should outlive the process, and forgets the rest. */
-  async close(): Promise<void> {
-    this.#closing = true;
-    if (this.#live.lost) this.clear();
-    else await this.#cache?.evictAll();
+  /**
+   * Writes what should outlive the process, what is most likely to be used first, for as long as a stop
+   * may take, and forgets everything.
+   */
+  async close(clock: Clock): Promise<void> {
+    const endMs = clock.nowMs() + closeMsMax;
+    for (const entry of this.#cache?.victims.reverse() ?? []) {
+      if (clock.nowMs() < endMs) await this.#spillOut(entry, true);
+    }
+    this.clear();
     await this.written();
   }
 
@@ -193,14 +218,14 @@ export class StreamMemory {
     await this.#spilling?.written();
   }
 
-  #prefixOf(stream: LiveStream): CachedPrefix | null {
+  #prefixOf(stream: LiveStream): Entry | null {
     if (!stream.request.marks) return null;
     return this.#cache?.longest(stream.ids, this.#needsContext(stream)) ?? null;
   }
 
   #missOf(stream: LiveStream): CacheMiss {
     if (!this.#cache || !stream.request.marks) return "off";
-    return this.#cache.missOf(stream.ids);
+    return this.#cache.missOf(stream.ids, this.#needsContext(stream));
   }
 
   #needsContext({ drafting }: LiveStream): boolean {
@@ -215,6 +240,7 @@ export class StreamMemory {
   /** Whether a stream has to wait for a state on disk, which is worth it. */
   #reads(stream: LiveStream, prefix: CachedPrefix | null): boolean {
     if (!this.#spill || !stream.request.marks || stream.found !== undefined) return false;
+    if (this.#isOther) return false;
     const known = this.#spill.longest(stream.ids, this.#needsContext(stream));
     if (!known || known.rows < (prefix?.rows ?? 0) + spillGainRows) return false;
     stream.reading = this.#spill.read(known.name).then((found) => {
@@ -225,6 +251,17 @@ export class StreamMemory {
     return true;
   }
 
+  /** Whether the backend was lost, and another one opened whose results may differ. */
+  get #isOther(): boolean {
+    return identityOf(this.#live.current.info) !== this.#identity;
+  }
+
+  async #spillOut(entry: Entry, patient: boolean): Promise<void> {
+    if (!this.#spilling || this.#isOther) return;
+    const bytes = entry.held.bytes + entry.pages.length * this.#pageBytes;
+    await this.#spilling.add(entry, bytes, patient);
+  }
+
   async #restore(stream: LiveStream, rows: number, spared: CachedPrefix | null): Promise<boolean> {
     await this.#cache?.freePages(pagesFor(rows), spared);
     if (!stream.pages!.grow(rows)) return false;
@@ -233,7 +270,7 @@ export class StreamMemory {
     return true;
   }
 
-  #resume(stream: LiveStream, prefix: CachedPrefix): void {
+  #resume(stream: LiveStream, prefix: Entry): void {
     const backend = this.#live.current;
     const copy = stream.pages!.adopt(prefix.pages, prefix.rows);
     if (copy) backend.copyPage(copy.from, copy.to);
@@ -244,6 +281,9 @@ export class StreamMemory {
     stream.proven = prefix.kind !== "shared";
   }
 }
+
+const identityOf = ({ device, arithmetic, kv }: BackendInfo): string =>
+  JSON.stringify([device, arithmetic, kv]);
 
 const pagesHeld = ({ pages }: LiveStream): number => pages?.pages.length ?? 0;
 

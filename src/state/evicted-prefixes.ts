@@ -1,31 +1,26 @@
 import type { TokenId } from "../ids.ts";
 import { prefixHashes, type TokenPrefix } from "./token-prefix.ts";
 
-/** How many are remembered; each is two numbers. */
+/** How many are remembered; each is a number. */
 const remembered = 1024;
 
 /** Remembers what was evicted, to tell a client why its prompt was computed again. */
 export class EvictedPrefixes {
-  /** Hashes by rows, the latest last. */
-  readonly #seen = new Map<string, true>();
+  /** Their hashes, the latest last. */
+  readonly #seen = new Set<number>();
 
   add({ ids, rows }: TokenPrefix): void {
     let hash = 0;
     for (const next of prefixHashes(ids.slice(0, rows))) hash = next;
-    this.#seen.delete(keyOf(rows, hash));
-    this.#seen.set(keyOf(rows, hash), true);
-    if (this.#seen.size > remembered) this.#seen.delete(this.#seen.keys().next().value!);
+    this.#seen.delete(hash);
+    this.#seen.add(hash);
+    if (this.#seen.size > remembered) this.#seen.delete(this.#seen.values().next().value!);
   }
 
   /** Whether `ids` begin with one of them, and go on. */
   holdPrefixOf(ids: readonly TokenId[]): boolean {
     if (this.#seen.size === 0) return false;
-    let rows = 0;
-    for (const hash of prefixHashes(ids.slice(0, -1))) {
-      if (this.#seen.has(keyOf(rows++, hash))) return true;
-    }
+    for (const hash of prefixHashes(ids.slice(0, -1))) if (this.#seen.has(hash)) return true;
     return false;
   }
 }
-
-const keyOf = (rows: number, hash: number): string => `${rows} ${hash}`;

@@ -58,14 +58,14 @@ test("the longest prefix that a prompt goes on from, token by token", async () =
   expect(rowsFor(run(0, 3))).toBe(0);
   expect(rowsFor([0, 1, 2, 99, 4, 5, 6, 7])).toBe(3);
   expect(rowsFor([99, 1, 2, 3])).toBe(0);
-  expect(cache.missOf([99, 1])).toBe("no_match");
+  expect(cache.missOf([99, 1], false)).toBe("no_match");
 });
 
 test("a drafting stream needs a state with its drafter's context", async () => {
   const { cache, add } = world(10_000);
   await add(run(0, 5), "history", { context: false });
   expect(cache.longest(run(0, 6), true)).toBeNull();
-  expect(cache.missOf(run(0, 6))).toBe("no_drafter_context");
+  expect(cache.missOf(run(0, 6), true)).toBe("no_drafter_context");
   expect(cache.longest(run(0, 6), false)?.rows).toBe(5);
   const same = { ids: run(0, 9), rows: 5 };
   expect(cache.touch({ ...same, context: true })).toBe(false);
@@ -95,8 +95,8 @@ test("keeps within its bytes, and refuses what alone is more", async () => {
   expect([cache.count, cache.bytes]).toEqual([2, 220]);
   expect(evicted).toEqual(["history 5"]);
   expect(cache.longest(run(0, 6), false)).toBeNull();
-  expect(cache.missOf(run(0, 6))).toBe("evicted");
-  expect(cache.missOf([0, 1, 2])).toBe("no_match");
+  expect(cache.missOf(run(0, 6), false)).toBe("evicted");
+  expect(cache.missOf([0, 1, 2], false)).toBe("no_match");
 });
 
 test("an unrelated request evicts its own, not what a conversation goes on from", async () => {
@@ -125,6 +125,7 @@ test("a conversation leaves behind what is before its last turn's beginning", as
   await add(ids, "shared", { rows: 10, proven: true });
   await add(ids, "rewind", { rows: 20, proven: true });
   await add(ids, "reply", { rows: 30, proven: true });
+  cache.supersede(ids, 40);
   await add(ids, "rewind", { rows: 40, proven: true });
   await add(ids, "reply", { rows: 50, proven: true });
   await add(ids, "reply", { rows: 60, proven: true });
@@ -138,8 +139,24 @@ test("an entry that is about to be used is spared, though nothing else is left",
   await add(run(0, 130));
   await add(run(500, 60));
   const prefix = cache.longest(run(0, 150), false)!;
-  await cache.freePages(4, prefix);
+  await cache.freePages(1, prefix);
   expect([cache.count, pool.freeCount]).toEqual([1, 1]);
+  await cache.freePages(2, prefix);
+  expect(cache.count).toBe(1);
+});
+
+test("evicts nothing where that doesn't bring the pages, nor what streams use anyway", async () => {
+  const { pool, cache, add, evicted } = world(10_000, 8);
+  const table = new PageTable(pool);
+  await add(run(0, 130), "history", { table });
+  await add(run(500, 60));
+  expect([pool.freeCount, cache.idlePages]).toEqual([4, 1]);
+  await cache.freePages(6, null);
+  expect(evicted).toEqual([]);
+  await cache.freePages(5, null);
+  expect(evicted).toEqual(["history 60"]);
+  expect(cache.count).toBe(1);
+  table.release();
 });
 
 test("forgets what one stream left, whatever equals it", async () => {

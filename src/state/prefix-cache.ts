@@ -61,7 +61,7 @@ export class PrefixCache {
    * The longest entry that `ids` begin with and go on from.
    * @param needsContext whether the drafter's context must be there
    */
-  longest(ids: readonly TokenId[], needsContext: boolean): CachedPrefix | null {
+  longest(ids: readonly TokenId[], needsContext: boolean): Entry | null {
     let best: Entry | null = null;
     for (const entry of this.#entries) {
       if (entry.rows >= ids.length || entry.rows <= (best?.rows ?? 0)) continue;
@@ -71,15 +71,16 @@ export class PrefixCache {
     return best;
   }
 
-  /** Why `longest` found nothing. */
-  missOf(ids: readonly TokenId[]): CacheMiss {
+  /** Why a stream goes on from nothing. */
+  missOf(ids: readonly TokenId[], needsContext: boolean): CacheMiss {
+    // What is known has to make room for the very stream that would go on from it.
+    if (this.longest(ids, needsContext)) return "evicted";
     if (this.longest(ids, false)) return "no_drafter_context";
     return this.#evicted.holdPrefixOf(ids) ? "evicted" : "no_match";
   }
 
   /** Notes that a stream goes on from an entry: the conversation is going on. */
-  use(prefix: CachedPrefix): void {
-    const entry = prefix as Entry;
+  use(entry: Entry): void {
     entry.usedAt = ++this.#uses;
     entry.superseded = false;
     // What many share says nothing of the conversation that uses it.
@@ -116,7 +117,6 @@ export class PrefixCache {
     const pages = prefix.pages.slice(0, pagesFor(prefix.rows));
     const usedAt = ++this.#uses;
     const entry: Entry = { ...prefix, pages, held, usedAt, proven, superseded: false };
-    if (entry.kind === "rewind") this.#supersede(entry);
     this.#entries.add(entry);
     this.#heldBytes += held.bytes;
     for (const page of pages) {
@@ -126,19 +126,34 @@ export class PrefixCache {
   }
 
   /**
-   * Evicts until so many pages are free, or nothing is left.
+   * Evicts until so many pages are free. Where there can't be as many, nothing is evicted for it, nor
+   * ever an entry all of whose pages streams use as well.
    * @param spared an entry that is about to be used
    */
   async freePages(count: number, spared: CachedPrefix | null): Promise<void> {
     const { pool } = this.#options;
+    const kept = spared ? this.#idleOf(spared).length : 0;
+    if (pool.freeCount + this.idlePages - kept < count) return;
     while (pool.freeCount < count) {
-      const entry = nextVictim(this.#entries, this.#uses, spared);
+      const useful = [...this.#entries].filter((entry) => this.#idleOf(entry).length > 0);
+      const entry = nextVictim(useful, this.#uses, spared);
       if (!entry) return;
       await this.#evict(entry);
     }
   }
 
-  /** Forgets what was cached of some tokens, from a row on: it can't be trusted. */
+  /**
+   * Notes that a conversation has come to the latest user message: what is before that was left behind.
+   * @param rows up to that message
+   */
+  supersede(ids: readonly TokenId[], rows: number): void {
+    for (const entry of this.#entries) {
+      const passing = entry.kind !== "shared" && entry.kind !== "cut";
+      if (passing && entry.rows < rows && isPrefix(entry, ids)) entry.superseded = true;
+    }
+  }
+
+  /** Forgets what one stream left, by its very array of tokens: it can't be trusted. */
   forget(ids: readonly TokenId[]): void {
     for (const entry of [...this.#entries]) if (entry.ids === ids) this.#drop(entry);
   }
@@ -148,18 +163,21 @@ export class PrefixCache {
     for (const entry of [...this.#entries]) this.#drop(entry);
   }
 
-  /** Evicts everything, so that what should outlive the process does. */
-  async evictAll(): Promise<void> {
-    for (const entry of [...this.#entries]) await this.#evict(entry);
+  /** Entries in the order in which they would be evicted. */
+  get victims(): Entry[] {
+    const left = new Set(this.#entries);
+    const order: Entry[] = [];
+    for (let next = nextVictim(left, this.#uses); next; next = nextVictim(left, this.#uses)) {
+      order.push(next);
+      left.delete(next);
+    }
+    return order;
   }
 
-  #supersede(rewind: Entry): void {
-    for (const entry of this.#entries) {
-      const passing = entry.kind !== "shared" && entry.kind !== "cut";
-      if (passing && entry.rows < rewind.rows && isPrefix(entry, rewind.ids)) {
-        entry.superseded = true;
-      }
-    }
+  /** Pages of an entry that no stream uses. */
+  #idleOf({ pages }: CachedPrefix): PageId[] {
+    const { pool } = this.#options;
+    return pages.filter((page) => pool.holders(page) === this.#pages.get(page));
   }
 
   async #evict(entry: Entry): Promise<void> {

@@ -4,7 +4,7 @@ import { decodeSpill, encodeSpill, type SpillEntry, spillBytes } from "./spill-f
 import type { SpillFiles } from "./spill-files.ts";
 import type { SpillIdentity } from "./spill-header.ts";
 import { type Spilled, spilledIn, spillName } from "./spilled.ts";
-import { isPrefix } from "./token-prefix.ts";
+import { isPrefix, type TokenPrefix } from "./token-prefix.ts";
 
 export interface SpillOptions {
   /** What the files of this store may take together. */
@@ -60,6 +60,14 @@ export class SpillStore {
     return sum;
   }
 
+  /** Whether there is an entry of just these tokens. */
+  has({ ids, rows }: TokenPrefix, context: boolean): boolean {
+    for (const entry of this.#entries.values()) {
+      if (entry.rows === rows && entry.context === context && isPrefix(entry, ids)) return true;
+    }
+    return false;
+  }
+
   /**
    * The longest entry that `ids` begin with and go on from.
    * @param needsContext whether the drafter's context must be there
@@ -81,7 +89,8 @@ export class SpillStore {
   async read(name: string): Promise<SpillEntry | null> {
     if (!this.#entries.has(name)) return null;
     const bytes = await this.#attempt(() => this.#files.read(name));
-    const entry = bytes && (await decodeSpill(bytes, this.#identity, this.#files.newHash));
+    const entry =
+      bytes && (await this.#attempt(() => decodeSpill(bytes, this.#identity, this.#files.newHash)));
     if (entry && this.#nameOf(entry) === name) {
       await this.#use(name);
       return entry;

@@ -68,7 +68,7 @@ export class Clients {
     const { journal, scenario, served, time, turns } = this.#options;
     const { request, leave } = arrival;
     const one = new Served(served.length, arrival);
-    const full = this.#isFull(one.background);
+    const full = request.maxTokens > 0 && this.#isFull(one.background);
     let tellLoop = () => {};
     const cancel = () => {
       if (one.over) return;
@@ -121,7 +121,10 @@ export class Clients {
     const { scenario, served } = this.#options;
     const there = served.filter(({ over }) => !over);
     const free = scenario.device.slots - there.filter(({ hasSlot }) => hasSlot).length;
-    const alike = there.filter((each) => !each.hasSlot && each.background === background);
+    const alike = there.filter((each) => {
+      const { maxTokens } = each.arrival.request;
+      return !each.hasSlot && each.background === background && maxTokens > 0;
+    });
     return alike.length - free >= scenario.queueMax;
   }
 
