@@ -11,6 +11,7 @@ const runs = [
   ["synthetic", "wasm", "--full"],
   ["drafted", "wasm", "--full"],
   ["streams", "wasm", "--full"],
+  ["resume", "wasm", "--full"],
   ["chunks", "wasm", "--activations", "int8"],
   ["rows", "wasm", "--activations", "int8"],
   ["golden", "reference", "--full"],

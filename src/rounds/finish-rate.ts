@@ -3,18 +3,28 @@ const remembered = 16;
 /** What a client is told at most: by then it has given up, or the rate is another. */
 const secondsMost = 60;
 
-/** How often requests end, for those who ask when to come again. */
+/** How often requests end while there are any, for those who ask when to come again. */
 export class FinishRate {
+  /** In ms of being busy: what was idle says nothing of how long requests take. */
   readonly #endsMs: number[] = [];
+  #busyMs = 0;
+  #sinceMs: number | null = null;
 
-  add(nowMs: number): void {
-    this.#endsMs.push(nowMs);
-    if (this.#endsMs.length > remembered) this.#endsMs.shift();
+  /** Somebody is served from now on. */
+  begin(nowMs: number): void {
+    this.#sinceMs = nowMs;
   }
 
-  /** Nobody is served any more: what comes next has nothing to do with it. */
-  reset(): void {
-    this.#endsMs.length = 0;
+  /** Nobody is served from now on. */
+  idle(nowMs: number): void {
+    this.#busyMs = this.#at(nowMs);
+    this.#sinceMs = null;
+  }
+
+  /** A request has ended. */
+  add(nowMs: number): void {
+    this.#endsMs.push(this.#at(nowMs));
+    if (this.#endsMs.length > remembered) this.#endsMs.shift();
   }
 
   /** Whole seconds from one end to the next, at least 1; null before there were two. */
@@ -24,5 +34,9 @@ export class FinishRate {
     if (first === undefined || last === undefined || this.#endsMs.length < 2) return null;
     const each = (last - first) / (this.#endsMs.length - 1) / 1000;
     return Math.min(secondsMost, Math.max(1, Math.ceil(each)));
+  }
+
+  #at(nowMs: number): number {
+    return this.#sinceMs === null ? this.#busyMs : this.#busyMs + nowMs - this.#sinceMs;
   }
 }

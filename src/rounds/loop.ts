@@ -171,6 +171,7 @@ export class RoundLoop implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
+    this.#rate.begin(this.#clock.nowMs());
     try {
       do {
         // Requests that arrive together share their first round, and a loss before them is heard of.
@@ -179,7 +180,7 @@ export class RoundLoop implements AsyncDisposable {
       } while (this.#streams.length > 0);
     } finally {
       this.#running = null;
-      this.#rate.reset();
+      this.#rate.idle(this.#clock.nowMs());
     }
   }
 

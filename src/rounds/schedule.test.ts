@@ -112,8 +112,19 @@ test("a share of 0 fills in every round, and so does a round without replies", a
   expect(divided.fillDue).toBe(true);
 });
 
+test("the rate of ends counts no idle time", () => {
+  const rate = new FinishRate();
+  rate.begin(0);
+  rate.add(4000);
+  rate.idle(4000);
+  rate.begin(1_000_000);
+  rate.add(1_004_000);
+  expect(rate.secondsEach).toBe(4);
+});
+
 test("the rate of ends is in whole seconds, from 1 to 60", () => {
   const rate = new FinishRate();
+  rate.begin(0);
   expect(rate.secondsEach).toBeNull();
   rate.add(0);
   expect(rate.secondsEach).toBeNull();

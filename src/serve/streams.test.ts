@@ -95,7 +95,11 @@ test("a second turn costs its new tokens, and says what was cached", async () =>
 test("a full queue of two is answered with 429 and when to come again", async () => {
   let seconds = 0;
   const clock = { nowMs: () => seconds * 1000, unixSeconds: () => 0 };
-  const server = testServer({ slots: 1, parts: { queueMax: 2, clock } });
+  // Two chunks of a prompt, and three rounds behind the first token.
+  const onPass = () => {
+    seconds += 1;
+  };
+  const server = testServer({ slots: 1, onPass, parts: { queueMax: 2, clock } });
   const { app, engine } = server;
   const endless = { prompt: "x", max_tokens: 4000, ignore_eos: true };
   const refusedAfter = async () => {
@@ -121,9 +125,12 @@ test("a full queue of two is answered with 429 and when to come again", async ()
   };
   // Nobody knows yet how long a request takes.
   expect(await refusedAfter()).toBe("1");
-  for (seconds of [8, 16]) await replyTo(app, textPath, { prompt: "x", max_tokens: 1 });
-  // Three ends at 0 s, one at 8 and one at 16: four intervals.
-  expect(await refusedAfter()).toBe("4");
+  for (let reply = 0; reply < 16; reply++) {
+    await replyTo(app, textPath, { prompt: String(reply), max_tokens: 4, ignore_eos: true });
+    // Idle time counts for nothing.
+    seconds += 1000;
+  }
+  expect(await refusedAfter()).toBe("5");
   await ended(server);
 });
 

@@ -3,6 +3,7 @@ import { draftedGate } from "./drafted.ts";
 import type { GateRun } from "./gate-run.ts";
 import { goldenGate } from "./golden.ts";
 import type { GateOptions } from "./options.ts";
+import { resumeGate } from "./resume.ts";
 import { rowsGate } from "./rows.ts";
 import { streamsGate } from "./streams.ts";
 import { syntheticGate } from "./synthetic.ts";
@@ -44,5 +45,11 @@ export const gates: readonly Gate[] = [
     name: "streams",
     about: "2 to 8 streams that come and go, drafted and plain, each equal its reply alone",
     run: streamsGate,
+  },
+  {
+    name: "resume",
+    about:
+      "a conversation's turns cost their new tokens, and equal those of no cache, come what may",
+    run: resumeGate,
   },
 ];
