@@ -112,6 +112,8 @@ export class ThreadPool {
 
   /** Returns when the count of ended passes may no longer be `done`. */
   async #doneChange(done: number): Promise<void> {
+    // A thread may have died between two looks, when nobody waited to hear of it.
+    if (this.#lostError) throw this.#lostError;
     const wait = Atomics.waitAsync(this.#control, word(CONTROL_DONE), done);
     if (!wait.async) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -47,6 +47,7 @@ export async function writeBranches(
     asking(3, middle, "Tell it again, please."),
     asking(2, middle, "And what came after that?"),
   );
+  acts.push({ ...acts.pop()!, goesBack: true });
   await act("another conversation", asking(4, 0, "How do I get to the harbour?"));
   await act("thoughts repeated", thoughtsRepeated(conversation));
   return acts;

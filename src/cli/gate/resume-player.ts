@@ -37,8 +37,13 @@ export class ResumePlayer {
     this.#coverage = coverage;
   }
 
+  #claimOf({ goesBack }: ResumeAct): CacheClaim {
+    const { claim } = this.#options;
+    return goesBack && claim === "nearly" ? "atMost" : claim;
+  }
+
   /** @param claim another one than the player's, for this act alone */
-  async play(act: ResumeAct, claim: CacheClaim = this.#options.claim): Promise<CellResult> {
+  async play(act: ResumeAct, claim: CacheClaim = this.#claimOf(act)): Promise<CellResult> {
     const { engine, watch, warnings } = this.#opened;
     const { settles } = this.#options;
     if (settles) await engine.settled();

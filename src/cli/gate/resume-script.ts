@@ -20,6 +20,8 @@ export interface ResumeStep {
 export interface ResumeAct {
   readonly name: string;
   readonly steps: readonly ResumeStep[];
+  /** Whether it returns to turns that the conversation has left behind: evicted, they aren't spilled. */
+  readonly goesBack?: true;
 }
 
 /** What is known of a prompt before it comes; nothing, where nothing is said. */
