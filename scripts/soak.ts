@@ -26,6 +26,8 @@ const minutes = Number(values.minutes);
 const warmMinutes = Number(values.warm);
 const sampleMs = 5000;
 const slopeMbMax = 1;
+/** Of a text that about fills the context. */
+const longRepeats = 400;
 /** Sockets come and go; a leak of one a request would be thousands. */
 const handlesMore = 16;
 
@@ -59,7 +61,12 @@ class Client {
     this.#random = randomOf(seed);
   }
 
+  /** First makes use of all memory that the server has taken: the system gives it as it is first used. */
   async talkUntil(endMs: number): Promise<void> {
+    for (let long = 0; long < 3; long++) {
+      const prompt = `Tale ${this.#random(1e9)}: ${"once upon a time ".repeat(longRepeats)}`;
+      await this.#send("/v1/completions", { prompt, max_tokens: 4 });
+    }
     while (performance.now() < endMs) await this.#turn();
   }
 
@@ -192,7 +199,10 @@ const report = {
   seed: Number(values.seed),
   statuses: Object.fromEntries([...statuses].sort(([a], [b]) => a - b)),
   failures,
-  mb: { first: warm[0]?.mb, last: warm.at(-1)?.mb },
+  // At the end of each minute.
+  mb: samples
+    .filter(({ minute }, at) => Math.floor(minute) !== Math.floor(samples[at + 1]?.minute ?? -1))
+    .map(({ mb }) => Math.round(mb)),
   mb_per_minute: slope(warm),
   handles: { most: Math.max(...warm.map(({ handles }) => handles)), idle: idle.handles },
 };
