@@ -9,6 +9,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { type Random, randomInts } from "../src/cli/gate/timeline.ts";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
@@ -34,17 +35,6 @@ const handlesMore = 16;
 const statuses = new Map<number, number>();
 let failures = 0;
 
-/** One small generator (mulberry32) a client, so that a run can be made again. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
-
 interface Message {
   readonly role: string;
   readonly content: string;
@@ -53,12 +43,12 @@ interface Message {
 /** A client that talks, until the time is over. */
 class Client {
   readonly #url: string;
-  readonly #random: (below: number) => number;
+  readonly #random: Random;
   #messages: Message[] = [];
 
   constructor(url: string, seed: number) {
     this.#url = url;
-    this.#random = randomOf(seed);
+    this.#random = randomInts(seed);
   }
 
   /** First makes use of all memory that the server has taken: the system gives it as it is first used. */

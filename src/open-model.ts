@@ -1,5 +1,6 @@
 /** What the entries share: a checkpoint folder and a way to open backends make an engine. */
 import type { Activations, Backend, BackendOptions } from "./backend/backend.ts";
+import { identityOf } from "./backend/identity.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { Folder } from "./checkpoint/source.ts";
 import { systemClock } from "./clock.ts";
@@ -240,11 +241,10 @@ async function spillOf(
     onWarning("Nothing is spilled: there is no prompt cache from which it would be.");
     return null;
   }
-  const { device, arithmetic, kv = "f32" } = backend.info;
   try {
     const identity = {
       model: JSON.stringify(prints),
-      backend: `${device}; ${arithmetic}; ${kv}`,
+      backend: identityOf(backend.info),
       build: spill.build,
       probe: await numericsProbe(backend),
     };
@@ -265,13 +265,13 @@ async function draftingOf(
   { drafts = true, draftTree = 0 }: ModelOptions,
 ): Promise<DraftingSource | null> {
   if (!drafts) return null;
-  const { device, arithmetic, kv = "f32", drafter: shape } = backend.info;
+  const { drafter: shape } = backend.info;
   const prints = [
     weights.fingerprint,
     drafter?.options.weights.fingerprint,
     drafter?.options.vocabulary,
   ];
-  const of = { device: `${device}; ${arithmetic}; ${kv}`, model: JSON.stringify(prints) };
+  const of = { device: identityOf(backend.info), model: JSON.stringify(prints) };
   try {
     const costs = await storedCosts(store, of, () => windowCosts(backend, systemClock));
     const codebooks = drafter?.codebooks ?? null;

@@ -11,6 +11,7 @@ import {
 } from "./limits.ts";
 import { drafterSizes } from "./model/drafter-shape.ts";
 import { derivedSizes } from "./model/shape.ts";
+import { pagesFor } from "./state/kv-pages.ts";
 import type { Weights } from "./weights/weights.ts";
 
 /** What the users of an engine may say of its size. */
@@ -49,7 +50,7 @@ export function sizesToTry(
   const kvBytes = asked ?? kvBytesDefault;
   checkBytes("kvBytes", kvBytes);
   checkBytes("promptCacheBytes", cacheAsked ?? 0);
-  const contextPages = Math.ceil(contextTokens / pageRows);
+  const contextPages = pagesFor(contextTokens);
   const kvPages = Math.max(contextPages, Math.floor(kvBytes / pageBytes));
   const cacheBytes = cacheAsked ?? cacheBytesDefault;
   // About half of the cache are states, which have memory of their own.

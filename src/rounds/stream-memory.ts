@@ -1,5 +1,5 @@
-import type { BackendInfo } from "../backend/backend.ts";
 import { heldBytes } from "../backend/held.ts";
+import { identityOf } from "../backend/identity.ts";
 import type { Clock } from "../clock.ts";
 import { invariant, MemoryError } from "../errors.ts";
 import { pageRows } from "../limits.ts";
@@ -281,9 +281,6 @@ export class StreamMemory {
     stream.proven = prefix.kind !== "shared";
   }
 }
-
-const identityOf = ({ device, arithmetic, kv }: BackendInfo): string =>
-  JSON.stringify([device, arithmetic, kv]);
 
 const pagesHeld = ({ pages }: LiveStream): number => pages?.pages.length ?? 0;
 

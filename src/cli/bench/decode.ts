@@ -5,12 +5,11 @@ import { systemClock } from "../../clock.ts";
 import type { Engine } from "../../engine.ts";
 import type { OpenOptions } from "../../node.ts";
 import { openEngine } from "../../node.ts";
+import { single } from "./single.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
 const promptTokens = 32;
 const replyTokens = 128;
-/** One stream, of which nothing is cached. */
-const single = { parallel: 1, promptCacheBytes: 0 };
 
 /** Figures of one run; a figure that could not be taken is absent. */
 export interface DecodeReport {

@@ -1,14 +1,11 @@
 import type { Backend } from "../../backend/backend.ts";
 import { firstRows } from "../../backend/windows.ts";
-import { systemClock } from "../../clock.ts";
 import { type PageId, pageId, slotId } from "../../ids.ts";
 import type { DrafterShape } from "../../model/drafter-shape.ts";
 import { planPass, type SegmentRequest } from "../../model/plan.ts";
+import { inRow } from "./in-row.ts";
 import type { PassBench } from "./pass-bench.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
-
-/** Rounds in a row that one measurement takes: as when a reply goes on. */
-const roundsInRow = 20;
 
 /** Whole drafted rounds beside plain steps, in turns. */
 export interface DraftedReport {
@@ -76,13 +73,6 @@ export async function benchDraftedRounds(
   repeats: number,
 ): Promise<DraftedReport> {
   const rounds = new DraftedRounds(backend, drafter, context);
-  const inRow = async (run: () => Promise<unknown>) => {
-    // The first prepares what the others find.
-    await run();
-    const begin = systemClock.nowMs();
-    for (let count = 0; count < roundsInRow; count++) await run();
-    return (systemClock.nowMs() - begin) / roundsInRow;
-  };
   const times: Record<"plain" | "draft" | "round", number[]> = { plain: [], draft: [], round: [] };
   for (let repeat = 0; repeat < repeats; repeat++) {
     times.plain.push(await inRow(() => bench.run({ rows: 1, context, chunk: 1 })));

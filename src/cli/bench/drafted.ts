@@ -3,10 +3,8 @@ import type { Engine } from "../../engine.ts";
 import { InvariantError } from "../../errors.ts";
 import { type OpenOptions, openEngine } from "../../node.ts";
 import type { Reply } from "../../stream.ts";
+import { single } from "./single.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
-
-/** One stream, of which nothing is cached. */
-const single = { parallel: 1, promptCacheBytes: 0 };
 
 /** A reply to time. */
 interface DraftedCase {

@@ -8,14 +8,13 @@ import { type GpuChoice, openSyntheticGpu } from "../../node.ts";
 import { pagesFor } from "../../state/kv-pages.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { AffineBits } from "../../weights/weights.ts";
+import { inRow } from "./in-row.ts";
 import { namedShape } from "./shapes.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
 const contexts = [0, 2048, 16_384];
 /** Rows of each stream's window. */
 const windowRows = 4;
-/** Rounds in a row that one measurement takes: as when replies go on. */
-const roundsInRow = 20;
 const warmUpMs = 1000;
 
 export interface StreamStepsOptions {
@@ -96,14 +95,6 @@ async function measure(
     windows_ms: spread(times.windows),
     all_of_one: rounded((streams * one.median) / all.median),
   };
-}
-
-async function inRow(run: () => Promise<void>): Promise<number> {
-  // The first prepares what the others find.
-  await run();
-  const begin = systemClock.nowMs();
-  for (let count = 0; count < roundsInRow; count++) await run();
-  return (systemClock.nowMs() - begin) / roundsInRow;
 }
 
 /** Rounds at a fixed place; what the rows hold doesn't matter to the time. */

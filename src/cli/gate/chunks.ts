@@ -1,12 +1,13 @@
 import type { Backend } from "../../backend/backend.ts";
 import { slotId, type TokenId } from "../../ids.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { Weights } from "../../weights/weights.ts";
 import type { GateRun } from "./gate-run.ts";
 import { eachGateWeights } from "./gate-weights.ts";
 import { describeBackend, type GateOptions } from "./options.ts";
-import { pagesFor, randomInts, Timeline } from "./timeline.ts";
+import { randomInts, Timeline } from "./timeline.ts";
 
 const longest = 300;
 const chunkSizes = [1, 7, 16, 64, 128, longest];

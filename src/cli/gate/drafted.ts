@@ -1,5 +1,6 @@
 import type { BackendOptions } from "../../backend/backend.ts";
 import { windowRowsMax } from "../../limits.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
 import { DraftedCells } from "./drafted-cells.ts";
 import { Coverage, coverageCellsMin } from "./drafted-coverage.ts";
 import { describeCells, type GridCell, gridCell, gridTasks } from "./drafted-grid.ts";
@@ -11,7 +12,6 @@ import { gateSamplings } from "./gate-samplings.ts";
 import { noModelDrafter, openGateSet, type ReplySet } from "./gate-set.ts";
 import { describeBackend, type GateOptions } from "./options.ts";
 import { sampleTokens } from "./sample-tokens.ts";
-import { pagesFor } from "./timeline.ts";
 
 const slots = 2;
 const rowsMax = 256;

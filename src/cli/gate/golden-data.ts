@@ -6,8 +6,8 @@ import { readSafetensorsHeader } from "../../checkpoint/safetensors.ts";
 import type { TensorEntry } from "../../checkpoint/safetensors-tensor.ts";
 import type { ByteSource } from "../../checkpoint/source.ts";
 import { openFolder } from "../../checkpoint/source-node.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
 import type { Weights } from "../../weights/weights.ts";
-import { pagesFor } from "./timeline.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 

@@ -2,9 +2,9 @@ import type { Backend, Snapshot } from "../../backend/backend.ts";
 import { type PageId, pageId, type SlotId, slotId, type TokenId } from "../../ids.ts";
 import { pageRows } from "../../limits.ts";
 import { planPass } from "../../model/plan.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
 import type { ViewSizes } from "./backend-view.ts";
 import { poisoned } from "./rows.ts";
-import { pagesFor } from "./timeline.ts";
 
 /** Where a reply may leave something behind: its places begin behind the prompt. */
 interface Place {

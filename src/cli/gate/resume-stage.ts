@@ -1,12 +1,12 @@
 import { heldBytes } from "../../backend/held.ts";
 import type { EngineInfo } from "../../engine.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
 import type { GateRun } from "./gate-run.ts";
 import type { ResumeCoverage } from "./resume-coverage.ts";
 import type { ResumeSource } from "./resume-engine.ts";
 import type { ResumePlayer } from "./resume-player.ts";
 import type { ResumeAct } from "./resume-script.ts";
 import type { Story } from "./resume-story.ts";
-import { pagesFor } from "./timeline.ts";
 
 /** What the cells of the gate are made of. */
 export interface ResumeStage {

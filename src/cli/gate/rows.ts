@@ -2,10 +2,11 @@ import type { Backend, PassResult, Snapshot } from "../../backend/backend.ts";
 import type { TokenId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
 import type { GateRun } from "./gate-run.ts";
 import { eachGateWeights } from "./gate-weights.ts";
 import { describeBackend, type GateOptions } from "./options.ts";
-import { pagesFor, randomInts, shuffled, Timeline } from "./timeline.ts";
+import { randomInts, shuffled, Timeline } from "./timeline.ts";
 
 const streams = 16;
 const numbers = Array.from({ length: streams }, (_, index) => index);

@@ -1,3 +1,4 @@
+import { pagesFor } from "../../state/kv-pages.ts";
 import {
   apart,
   type Cast,
@@ -8,7 +9,6 @@ import {
   type StreamPrompt,
   someBehind,
 } from "./streams-prompts.ts";
-import { pagesFor } from "./timeline.ts";
 
 /** Tokens of a request, and those that it may come to. */
 interface Length {

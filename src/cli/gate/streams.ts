@@ -1,5 +1,6 @@
 import type { BackendOptions } from "../../backend/backend.ts";
 import { windowRowsMax } from "../../limits.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
 import { viewOf } from "./backend-view.ts";
 import { coverageCell } from "./event-counts.ts";
 import { streamDrafters } from "./gate-drafters.ts";
@@ -16,7 +17,6 @@ import { coverageCellsMin, StreamsCoverage } from "./streams-coverage.ts";
 import { longCells, type StreamsCell, streamsGrid } from "./streams-grid.ts";
 import { Guests } from "./streams-guests.ts";
 import { longReplyTokens } from "./streams-settings.ts";
-import { pagesFor } from "./timeline.ts";
 
 const slots = 8;
 const rowsMax = 256;

@@ -3,7 +3,8 @@ import type { Candidates } from "../../backend/candidates.ts";
 import type { TokenId } from "../../ids.ts";
 import { windowRowsMax } from "../../limits.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
-import { candidatesOf, pagesFor, randomInts, Timeline } from "./timeline.ts";
+import { pagesFor } from "../../state/kv-pages.ts";
+import { candidatesOf, randomInts, Timeline } from "./timeline.ts";
 
 const promptTokens = 136;
 const greedyTokens = 8;

@@ -1,7 +1,6 @@
 import type { Backend, PassResult, Snapshot } from "../../backend/backend.ts";
 import type { Candidates } from "../../backend/candidates.ts";
 import { type PageId, pageId, type SlotId, slotId, type TokenId } from "../../ids.ts";
-import { pageRows } from "../../limits.ts";
 import { planPass, type SegmentRequest } from "../../model/plan.ts";
 import { stateFingerprint } from "../../state/fingerprint.ts";
 
@@ -71,9 +70,6 @@ export class Timeline {
     this.#backend.release(this.slot);
   }
 }
-
-/** Pages that hold `tokens` positions. */
-export const pagesFor = (tokens: number): number => Math.ceil(tokens / pageRows);
 
 /** A draw's candidates; a row that isn't finite throws. */
 export function candidatesOf(result: PassResult, draw = 0): Candidates {
