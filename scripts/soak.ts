@@ -27,8 +27,12 @@ const minutes = Number(values.minutes);
 const warmMinutes = Number(values.warm);
 const sampleMs = 5000;
 const slopeMbMax = 1;
-/** Of a text that about fills the context. */
+/** Of texts that about fill the context. */
 const longRepeats = 400;
+const longTexts = 3;
+/** Of texts that are refused, but whose tokens are remembered, and how many of a client's fill that. */
+const rememberedRepeats = 1500;
+const rememberedTexts = 28;
 /** Sockets come and go; a leak of one a request would be thousands. */
 const handlesMore = 16;
 
@@ -51,10 +55,14 @@ class Client {
     this.#random = randomInts(seed);
   }
 
-  /** First makes use of all memory that the server has taken: the system gives it as it is first used. */
+  /**
+   * First makes use of all memory that the server has taken, because the system gives it as it is first
+   * used, and fills what it remembers of texts.
+   */
   async talkUntil(endMs: number): Promise<void> {
-    for (let long = 0; long < 3; long++) {
-      const prompt = `Tale ${this.#random(1e9)}: ${"once upon a time ".repeat(longRepeats)}`;
+    for (let text = 0; text < longTexts + rememberedTexts; text++) {
+      const repeats = text < longTexts ? longRepeats : rememberedRepeats;
+      const prompt = `Tale ${this.#random(1e9)}: ${"once upon a time ".repeat(repeats)}`;
       await this.#send("/v1/completions", { prompt, max_tokens: 4 });
     }
     while (performance.now() < endMs) await this.#turn();

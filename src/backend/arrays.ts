@@ -1,6 +1,8 @@
-/** One array behind the other. */
-export function concat(arrays: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(arrays.reduce((sum, array) => sum + array.length, 0));
+/** One array behind the other, in `all` where it is given: as long as they are together. */
+export function concat(
+  arrays: readonly Float32Array[],
+  all: Float32Array = new Float32Array(arrays.reduce((sum, { length }) => sum + length, 0)),
+): Float32Array {
   let at = 0;
   for (const array of arrays) {
     all.set(array, at);

@@ -14,6 +14,21 @@ test("held states are counted until they are disposed of", () => {
   expect(() => new HeldStates<string>(12).contentOf(second)).toThrow(InvariantError);
 });
 
+test("what was disposed of is written over by the next, once", () => {
+  const states = new HeldStates<number[]>(1);
+  const content = (value: number) => (into: number[] | undefined) => {
+    into?.splice(0, 1, value);
+    return into ?? [value];
+  };
+  const [first, second] = [states.add(content(1)), states.add(content(2))];
+  const [one, two] = [states.contentOf(first), states.contentOf(second)];
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  const [third, fourth] = [states.add(content(3)), states.add(content(4))];
+  expect(states.contentOf(third)).toBe(one);
+  expect([one, two, states.contentOf(fourth)]).toEqual([[3], [2], [4]]);
+});
+
 test("an array that can't be had is a MemoryError, and nothing is held", () => {
   const states = new HeldStates<Float32Array>(2 ** 52);
   const hold = () => states.add(() => new Float32Array(2 ** 50));

@@ -24,10 +24,14 @@ export function heldBytes(shape: ModelShape): number {
   return 4 * linearLayers * (stateFloats + historyFloats);
 }
 
-/** What a backend set aside in this machine's memory and nobody disposed of yet. */
+/**
+ * What a backend set aside in this machine's memory and nobody disposed of yet. What was disposed of is
+ * written over by the next: a server sets states aside all the time.
+ */
 export class HeldStates<T> {
   readonly #bytes: number;
   readonly #contents = new Map<HeldState, T>();
+  readonly #idle: T[] = [];
 
   /** @param bytes what each of them takes */
   constructor(bytes: number) {
@@ -39,15 +43,16 @@ export class HeldStates<T> {
   }
 
   /**
-   * Sets aside what `copy` gives.
+   * Sets aside what `copy` gives. It may write over what it is given: a content that was disposed of. What
+   * still reads that one must have come before.
    * @throws MemoryError where there is no room for it
    */
-  add(copy: () => T): HeldState {
+  add(copy: (into: T | undefined) => T): HeldState {
     const content = this.#roomFor(copy);
     const held: HeldState = {
       bytes: this.#bytes,
       [Symbol.dispose]: () => {
-        this.#contents.delete(held);
+        if (this.#contents.delete(held)) this.#idle.push(content);
       },
     };
     this.#contents.set(held, content);
@@ -61,9 +66,9 @@ export class HeldStates<T> {
     return content;
   }
 
-  #roomFor(copy: () => T): T {
+  #roomFor(copy: (into: T | undefined) => T): T {
     try {
-      return copy();
+      return copy(this.#idle.pop());
     } catch (error) {
       // An array that can't be had.
       if (!(error instanceof RangeError)) throw error;

@@ -70,10 +70,10 @@ function kvStore(shape: HeadShape, layers: number, pages: number): KvStore {
 const arrays = (count: number, length: number): Float32Array[] =>
   Array.from({ length: count }, () => new Float32Array(length));
 
-/** Copies a slot's state and history out. */
-export const readState = ({ state, history }: SlotState): StateArrays => ({
-  state: concat(state),
-  history: concat(history),
+/** Copies a slot's state and history out, into the arrays of another where they are given. */
+export const readState = ({ state, history }: SlotState, into?: StateArrays): StateArrays => ({
+  state: concat(state, into?.state),
+  history: concat(history, into?.history),
 });
 
 /** Writes what `readState` gave. */

@@ -149,7 +149,7 @@ export class ReferenceBackend implements Backend {
 
   async hold(slot: SlotId): Promise<HeldState> {
     this.#windows.refuse(slot);
-    return this.#held.add(() => readState(this.#memory.slots[slot]!));
+    return this.#held.add((into) => readState(this.#memory.slots[slot]!, into));
   }
 
   resume(slot: SlotId, held: HeldState): void {

@@ -29,9 +29,12 @@ export class SlotMemory {
     for (const array of [...this.#states(slot), ...this.#histories(slot)]) array.fill(0);
   }
 
-  /** Copies a slot's state and history out. */
-  readState(slot: SlotId): StateArrays {
-    return { state: concat(this.#states(slot)), history: concat(this.#histories(slot)) };
+  /** Copies a slot's state and history out, into the arrays of another where they are given. */
+  readState(slot: SlotId, into?: StateArrays): StateArrays {
+    return {
+      state: concat(this.#states(slot), into?.state),
+      history: concat(this.#histories(slot), into?.history),
+    };
   }
 
   /** @param from of this shape */

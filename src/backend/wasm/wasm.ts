@@ -198,7 +198,7 @@ export class WasmBackend implements Backend {
 
   async hold(slot: SlotId): Promise<HeldState> {
     this.#windows.refuse(slot);
-    return this.#settled(() => this.#held.add(() => this.#memory.readState(slot)));
+    return this.#settled(() => this.#held.add((into) => this.#memory.readState(slot, into)));
   }
 
   resume(slot: SlotId, held: HeldState): void {
