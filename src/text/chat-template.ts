@@ -2,6 +2,7 @@ import { Template } from "@huggingface/jinja";
 import { CheckpointError, InputError } from "../errors.ts";
 import { type ChatMessage, normaliseMessages } from "./chat-messages.ts";
 import { rewriteStrips, stripFunctions } from "./python-strip.ts";
+import { effortLevelsIn, type ReasoningEffort } from "./reasoning-effort.ts";
 import type { ToolSpec } from "./tool-calls.ts";
 
 export interface RenderOptions {
@@ -15,10 +16,13 @@ export interface RenderOptions {
 
 /** A checkpoint's own chat template (Jinja): messages → the text to encode. */
 export class ChatTemplate {
+  /** The levels of `reasoning_effort` that it names. */
+  readonly effortLevels: readonly ReasoningEffort[];
   readonly #template: Template;
 
-  private constructor(template: Template) {
+  private constructor(template: Template, effortLevels: readonly ReasoningEffort[]) {
     this.#template = template;
+    this.effortLevels = effortLevels;
   }
 
   /** @throws CheckpointError naming `fileName` when the template can't be parsed. */
@@ -26,7 +30,7 @@ export class ChatTemplate {
     try {
       const template = new Template(source);
       rewriteStrips(template.parsed);
-      return new ChatTemplate(template);
+      return new ChatTemplate(template, effortLevelsIn(source));
     } catch (cause) {
       throw new CheckpointError(fileName, `not a usable template: ${words(cause)}`, cause);
     }

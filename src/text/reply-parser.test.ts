@@ -1,12 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import {
-  joinEvents,
-  type ParsedReply,
-  parseReply,
-  ReplyParser,
-  type ReplyParserOptions,
-} from "./reply-parser.ts";
+import { expect, test } from "vitest";
+import { replyCases } from "./replies.cases.ts";
+import { joinParts, parseReply, ReplyParser, type ReplyParserOptions } from "./reply-parser.ts";
 import type { ToolSpec } from "./tool-calls.ts";
 
 const weather: ToolSpec = {
@@ -16,136 +11,15 @@ const weather: ToolSpec = {
     parameters: { properties: { city: { type: "string" }, days: { type: "integer" } } },
   },
 };
-const open: ReplyParserOptions = { reasoningOpen: true, tools: [weather] };
-const closed: ReplyParserOptions = { reasoningOpen: false, tools: [weather] };
+const closed: ReplyParserOptions = { reasoningOpen: false, tools: [weather], oneCall: false };
+const open: ReplyParserOptions = { ...closed, reasoningOpen: true };
 
-function written(city: string, more = ""): string {
-  const parameter = `<parameter=city>\n${city}\n</parameter>\n${more}`;
-  return `<tool_call>\n<function=weather>\n${parameter}</function>\n</tool_call>`;
-}
+const head = "<tool_call>\n<function=weather>\n";
+const written = (city: string, more = "") =>
+  `${head}<parameter=city>\n${city}\n</parameter>\n${more}</function>\n</tool_call>`;
 
-const oslo = { name: "weather", arguments: '{"city":"Oslo"}' };
-const rome = { name: "weather", arguments: '{"city":"Rome"}' };
-
-function reply(content: string, toolCalls: ParsedReply["toolCalls"] = [], reasoning = "") {
-  return { reasoning, content, toolCalls };
-}
-
-describe("reasoning", () => {
-  test("ends at </think>; the newlines around the markers go", () => {
-    expect(parseReply("\n\nHm.\n\nSo.\n</think>\n\n  Yes.\n", open)).toEqual(
-      reply("  Yes.\n", [], "Hm.\n\nSo."),
-    );
-  });
-
-  test("is everything when it never ends", () => {
-    expect(parseReply("Hm.\nSo\n", open)).toEqual(reply("", [], "Hm.\nSo"));
-    expect(parseReply("Hm.</thi", open)).toEqual(reply("", [], "Hm.</thi"));
-  });
-
-  test("may open at the reply's start, and only there", () => {
-    expect(parseReply(" \n<think>\nHm.\n</think>\n\nYes.", closed)).toEqual(
-      reply("Yes.", [], "Hm."),
-    );
-    expect(parseReply("No <think>x</think>", closed)).toEqual(reply("No <think>x</think>"));
-    expect(parseReply("<thin", closed)).toEqual(reply("<thin"));
-  });
-
-  test("is ended by a call", () => {
-    expect(parseReply(`Hm.\n\n${written("Oslo")}\nDone.`, open)).toEqual(
-      reply("\nDone.", [oslo], "Hm."),
-    );
-  });
-
-  test("keeps markup that is no call", () => {
-    expect(parseReply("the <tool_call> tag\n</think>\nOk", open)).toEqual(
-      reply("Ok", [], "the <tool_call> tag"),
-    );
-    expect(parseReply("a\n<tool_call>\n<function=w", open)).toEqual(
-      reply("", [], "a\n<tool_call>\n<function=w"),
-    );
-  });
-});
-
-describe("calls", () => {
-  test("several, with white space around them that is no content", () => {
-    const text = `\n${written("Oslo")}\n \n${written("Rome")}\n`;
-    expect(parseReply(text, closed)).toEqual(reply("", [oslo, rome]));
-    expect(parseReply(written("Oslo") + written("Rome"), closed)).toEqual(reply("", [oslo, rome]));
-  });
-
-  test("content before, between and after", () => {
-    const text = `Let me look.\n\n${written("Oslo")}\nAnd\n${written("Rome")}\nDone.\n`;
-    expect(parseReply(text, closed)).toEqual(reply("Let me look.\nAnd\nDone.\n", [oslo, rome]));
-  });
-
-  test("values keep inner newlines, quotes, braces and markup", () => {
-    const city = '\n  "a" }\n</tool_call><function=x>\n<parameter\n';
-    const [call] = parseReply(written(city), closed).toolCalls;
-    expect(JSON.parse(call!.arguments)).toEqual({ city });
-  });
-
-  test("types come from the schema, and to a tool not offered all are strings", () => {
-    const days = "<parameter=days>\n3\n</parameter>\n";
-    expect(parseReply(written("7", days), closed).toolCalls[0]!.arguments).toBe(
-      '{"city":"7","days":3}',
-    );
-    const other = written("7", days).replace("weather", "other");
-    expect(parseReply(other, closed).toolCalls).toEqual([
-      { name: "other", arguments: '{"city":"7","days":"3"}' },
-    ]);
-  });
-
-  test("no parameters", () => {
-    const text = "<tool_call><function=now></function></tool_call>";
-    expect(parseReply(text, closed)).toEqual(reply("", [{ name: "now", arguments: "{}" }]));
-  });
-
-  test("a forgotten closing tag is made good", () => {
-    const next = "<parameter=city>\nOslo\n<parameter=days>\n3\n</parameter>\n";
-    const text = `<tool_call>\n<function=weather>\n${next}</function>\n</tool_call>`;
-    const both = { name: "weather", arguments: '{"city":"Oslo","days":3}' };
-    expect(parseReply(text, closed)).toEqual(reply("", [both]));
-    expect(parseReply(written("Oslo").replace("</parameter>\n", ""), closed)).toEqual(
-      reply("", [oslo]),
-    );
-    expect(parseReply(written("Oslo").replace("</tool_call>", ""), closed)).toEqual(
-      reply("", [oslo]),
-    );
-  });
-
-  test.each([
-    ["prose in place of the function", "<tool_call>\nhello</tool_call>"],
-    ["JSON in place of the function", '<tool_call>\n{"name": "weather"}\n</tool_call>'],
-    ["a nameless function", "<tool_call>\n<function=>\n</function>\n</tool_call>"],
-    ["a function cut by a line", "<tool_call>\n<function=wea\nther>\n</function></tool_call>"],
-    ["a malformed parameter", "<tool_call>\n<function=f>\n<parameter name=a>x</parameter>"],
-    ["a parameter without a name", "<tool_call>\n<function=f>\n<parameter= >x</parameter>"],
-    ["text after the function", "<tool_call>\n<function=f>\n</function>\nand</tool_call>"],
-    ["an unclosed value", "a \n<tool_call>\n<function=f>\n<parameter=a>\nx\n</param"],
-    ["an unfinished tag", "<tool_call>\n<func"],
-    ["an unfinished opening", "So:\n\n<tool_c"],
-    ["a bare opening", "<tool_call>\n"],
-  ])("%s is content as written", (_, text) => {
-    expect(parseReply(text, closed)).toEqual(reply(text));
-  });
-
-  test("a whole call after a broken one is a call", () => {
-    const text = `<tool_call>\n${written("Oslo")}`;
-    expect(parseReply(text, closed)).toEqual(reply("<tool_call>", [oslo]));
-  });
-
-  test("without tools, markup is content", () => {
-    const none = { reasoningOpen: true, tools: null };
-    expect(parseReply(`Hm.</think>${written("Oslo")}`, none)).toEqual(
-      reply(written("Oslo"), [], "Hm."),
-    );
-  });
-});
-
-test("content that is only white space stays", () => {
-  expect(parseReply(" \n", closed)).toEqual(reply(" \n"));
-  expect(parseReply("", closed)).toEqual(reply(""));
+test.each(replyCases)("$what", ({ text, options, reasoning, content, toolCalls }) => {
+  expect(parseReply(text, options)).toEqual({ reasoning, content, toolCalls });
 });
 
 test("events come as soon as they are settled", () => {
@@ -154,26 +28,72 @@ test("events come as soon as they are settled", () => {
   expect(parser.push("so</th")).toEqual([{ type: "reasoning", text: "\nso" }]);
   expect(parser.push("ink>\nYes ")).toEqual([{ type: "content", text: "Yes" }]);
   expect(parser.push("and")).toEqual([{ type: "content", text: " and" }]);
-  expect(parser.push(`\n${written("Oslo")}`)).toEqual([{ type: "toolCall", ...oslo }]);
+  expect(parser.push(`\n${written("Oslo")}\n`)).toEqual([
+    { type: "toolCall", name: "weather" },
+    { type: "toolArguments", text: '{"city":"Oslo"}' },
+  ]);
   expect(parser.end()).toEqual([]);
 });
 
-const replies = [
-  `Hm.\n\nI look.\n</think>\n\nLet me see.\n${written("Oslo")}\n${written("Rome")}\n`,
-  `<think>\n\n</think>\n\n${written('é😀 "x"</tool_call>', "<parameter=days>\nTrue\n</parameter>")}`,
-  `\n<think>a <tool_call> b\n\n${written("Oslo")} c </think> d\n`,
-  `x <tool_call>\n<function=f>\n<parameter=a>\n1\n<parameter=b>\n2\n</function>\n</tool_call> \n`,
-  `<tool_call>\n<function=f>\n</function>\n<tool_call>\n<function=g>\n</function>\n</tool_call>`,
-  "plain\n\n text </think> <think> \n",
-];
+test("a call is told once its head is there, and its arguments as they are written", () => {
+  const parser = new ReplyParser(open);
+  const argued = (text: string) => [{ type: "toolArguments", text }];
+  expect(parser.push("Hm\n\n<tool_call>\n<function=weather>\n<parameter")).toEqual([
+    { type: "reasoning", text: "Hm" },
+  ]);
+  expect(parser.inReasoning).toBe(true);
+  expect(parser.push("=")).toEqual([{ type: "toolCall", name: "weather" }, ...argued("{")]);
+  expect(parser.inReasoning).toBe(false);
+  expect(parser.push("city")).toEqual([]);
+  expect(parser.push(">")).toEqual(argued('"city":"'));
+  expect(parser.push("\n")).toEqual([]);
+  expect(parser.push('St. "John')).toEqual(argued('St. \\"John'));
+  expect(parser.push("'s\n</par")).toEqual(argued("'s"));
+  expect(parser.push("t>\n")).toEqual(argued("\\n</part>"));
+  expect(parser.push("</parameter>")).toEqual(argued('"'));
+  expect(parser.push("\n<parameter=days>\n1")).toEqual(argued(',"days":'));
+  expect(parser.push("2\n</parameter>\n")).toEqual(argued("12"));
+  expect(parser.push("</function>")).toEqual(argued("}"));
+  expect(parser.callsEnded).toBe(0);
+  expect(parser.push("\n</tool_call>")).toEqual([]);
+  expect(parser.callsEnded).toBe(1);
+  expect(parser.push("\nok\n")).toEqual([{ type: "content", text: "\nok" }]);
+  expect(parser.end()).toEqual([{ type: "content", text: "\n" }]);
+});
+
+test("a long string comes piece by piece", () => {
+  const parser = new ReplyParser(closed);
+  parser.push(`${head}<parameter=city>\n`);
+  const words = Array.from({ length: 50 }, (_, at) => `word ${at} `);
+  for (const word of words) {
+    expect(parser.push(word)).toEqual([{ type: "toolArguments", text: word }]);
+  }
+});
+
+test("a parser of one call reads nothing behind it, where it has an end or not", () => {
+  for (const end of ["</tool_call>", ""]) {
+    const parser = new ReplyParser({ ...closed, oneCall: true });
+    parser.push(`a ${written("Oslo").replace("</tool_call>", end)}`);
+    expect([parser.ended, parser.callsEnded]).toEqual(end === "" ? [false, 0] : [true, 1]);
+    expect(parser.push(` b ${written("Rome")} c`)).toEqual([]);
+    expect([parser.ended, parser.callsEnded]).toEqual([true, 1]);
+    expect(parser.end()).toEqual([]);
+  }
+});
+
 const fragments = [
   ...["<think>", "</think>", "<tool_call>", "</tool_call>", "<function=", "</function>", ">"],
-  ...["<parameter=", "</parameter>", "\n", " ", "<", "a", "city", "\r\n", "weather>"],
+  ...["<parameter=", "</parameter>", "\n", " ", "<", "a", "city", "\r\n", "weather>", "😀"],
+  ...["<parameter=days>\n", "True", `${head}<parameter=city>\n`],
+];
+const replies = [
+  ...replyCases.map(({ text }) => text),
+  `Hm.\n\nI look.\n</think>\n\nLet me see.\n${written("Oslo")}\n${written("Rome")}\n`,
+  `<think>\n\n</think>\n\n${written('é😀 "x"</tool_call>', "<parameter=days>\n7\n</parameter>")}`,
 ];
 
 /** A hand-written reply with pieces cut out and fragments put in, or fragments alone. */
 const anyReply = fc.oneof(
-  fc.constantFrom(...replies),
   fc
     .tuple(
       fc.constantFrom(...replies),
@@ -191,25 +111,33 @@ const anyReply = fc.oneof(
 const anyOptions = fc.record({
   reasoningOpen: fc.boolean(),
   tools: fc.constantFrom(null, [weather]),
+  oneCall: fc.boolean(),
 });
 
 function inPieces(text: string, cuts: readonly number[], options: ReplyParserOptions) {
   const parser = new ReplyParser(options);
   const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((a, b) => a - b);
   const events = [0, ...places].flatMap((from, i) => parser.push(text.slice(from, places[i])));
-  return joinEvents([...events, ...parser.end()]);
+  const reply = joinParts([...events, ...parser.end()]);
+  return { ...reply, callsEnded: parser.callsEnded };
 }
 
-test("the result is the same at every chunking", () => {
+test("the result is the same at every chunking, and only a last call is not ended", () => {
   fc.assert(
     fc.property(anyReply, anyOptions, fc.array(fc.nat(1000)), (text, options, cuts) => {
-      const whole = parseReply(text, options);
+      const whole = inPieces(text, [], options);
       expect(inPieces(text, cuts, options)).toEqual(whole);
       const units = text.split("").map((_, at) => at);
       expect(inPieces(text, units, options)).toEqual(whole);
-      for (const call of whole.toolCalls) JSON.parse(call.arguments);
+      const { toolCalls, callsEnded } = whole;
+      for (const call of toolCalls.slice(0, callsEnded)) JSON.parse(call.arguments);
+      expect(toolCalls.length - callsEnded).toBeLessThan(2);
+      if (options.oneCall) expect(toolCalls.length).toBeLessThan(2);
+      for (const { arguments: unclosed } of toolCalls.slice(callsEnded)) {
+        expect(() => JSON.parse(unclosed)).toThrow(SyntaxError);
+      }
     }),
-    { numRuns: 1500 },
+    { numRuns: 3000, seed: 6 },
   );
 });
 
@@ -220,15 +148,31 @@ test("without think blocks and calls nothing of the text is lost or moved", () =
       fc.pre(toolCalls.length === 0 && reasoning === "" && !text.trimStart().startsWith("<think>"));
       expect(content).toBe(text);
     }),
+    { numRuns: 300, seed: 6 },
   );
 });
 
-test("a long argument and many openings take linear time", () => {
+test("a long argument in many pieces takes linear time", () => {
   const parser = new ReplyParser(closed);
-  parser.push("<tool_call>\n<function=weather>\n<parameter=city>\n");
-  for (let i = 0; i < 100_000; i++) parser.push("<par");
-  const [call] = parser.push("\n</parameter>\n</function>\n</tool_call>");
-  expect(call).toMatchObject({ type: "toolCall", name: "weather" });
-  const openings = "<tool_call>\n<function=a>\n<parameter=b>\n".repeat(20_000);
-  expect(parseReply(openings, closed).content.length).toBe(openings.length);
+  parser.push(`${head}<parameter=city>\n`);
+  const events = Array.from({ length: 100_000 }, () => parser.push("<par")).flat();
+  events.push(...parser.push("\n</parameter>"));
+  expect(joinParts([{ type: "toolCall", name: "" }, ...events]).toolCalls[0]!.arguments).toBe(
+    `${"<par".repeat(100_000)}"`,
+  );
+});
+
+test.each([
+  ["openings in a value", "<tool_call><function=a><parameter=b>"],
+  ["broken heads", "<tool_call> <x"],
+  ["heads broken late", "<tool_call>\n<function=aaaaaaaaaaaaaaaaaaaaaaa>\n<par "],
+  ["calls without an end", "<tool_call><function=a></function></tool"],
+  ["calls in calls", "<tool_call><function=a><parameter=b>c</parameter>"],
+  ["white space", "<tool_call>          "],
+  ["newlines in a value", "<tool_call><function=a><parameter=b>\n\n\n\n\n\n\n\n\n"],
+])("%s, a megabyte at once, take linear time", (_, part) => {
+  const text = part.repeat(1_000_000 / part.length);
+  const { content, toolCalls } = parseReply(text, closed);
+  const length = toolCalls.reduce((sum, call) => sum + call.arguments.length, content.length);
+  expect(length).toBeGreaterThan(100_000);
 });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { endsInOpenThink } from "./chat-template.ts";
 import { Detokenizer } from "./detokenize.ts";
-import { joinEvents, ReplyParser } from "./reply-parser.ts";
+import { joinParts, ReplyParser } from "./reply-parser.ts";
 import { StopMatcher } from "./stop-strings.ts";
 import { Tokenizer } from "./tokenizer.ts";
 
@@ -32,11 +32,15 @@ test("ids through detokeniser, stop strings and parser: a call", () => {
   const { prompt, greedy_ids } = cases.find(({ name }) => name === "tool")!;
   const detokenizer = new Detokenizer(tokenizer, { skipSpecial: true });
   const stops = new StopMatcher(["\n</tool"]);
-  const parser = new ReplyParser({ reasoningOpen: endsInOpenThink(prompt), tools: [] });
+  const parser = new ReplyParser({
+    reasoningOpen: endsInOpenThink(prompt),
+    tools: [],
+    oneCall: false,
+  });
   const events = greedy_ids.flatMap((id) => parser.push(stops.push(detokenizer.push(id)).text));
   const last = stops.push(detokenizer.flush()).text + stops.flush();
   // The stop cuts the call's closing tag, and the call is whole without it.
-  expect(joinEvents([...events, ...parser.push(last), ...parser.end()])).toEqual({
+  expect(joinParts([...events, ...parser.push(last), ...parser.end()])).toEqual({
     reasoning: "I should call get_weather.",
     content: "",
     toolCalls: [{ name: "get_weather", arguments: '{"city":"Paris"}' }],

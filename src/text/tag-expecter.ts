@@ -1,49 +1,49 @@
 export const isSpace = (unit: string): boolean =>
   unit === " " || unit === "\n" || unit === "\t" || unit === "\r";
 
-export interface Expectation {
-  /** more: still undecided; found: `tag` came; failed: none of the tags can come. */
+/** What a piece of text led to in the search for something that must come next. */
+export interface Reading {
+  /** more: still undecided; found: it came; failed: it can't come. */
   readonly state: "more" | "found" | "failed";
-  readonly tag: string;
-  /** White space and tags consumed by the decision, as written. */
-  readonly consumed: string;
-  /** What follows the tag, or begins with what isn't one. */
-  readonly rest: string;
+  /** What follows it, or begins with the character at which it failed. */
+  readonly after: string;
 }
 
 /** Reads white space, then exactly one of some tags, in text that arrives in pieces. */
 export class TagExpecter {
   readonly #tags: readonly string[];
   #space = "";
-  #partial = "";
+  #tag = "";
 
+  /** @param tags none of them the beginning of another. */
   constructor(tags: readonly string[]) {
     this.#tags = tags;
   }
 
-  push(text: string): Expectation {
+  push(text: string): Reading {
     for (let at = 0; at < text.length; at++) {
       const unit = text[at]!;
-      if (this.#partial === "" && isSpace(unit)) {
+      if (this.#tag === "" && isSpace(unit)) {
         this.#space += unit;
         continue;
       }
-      const partial = this.#partial + unit;
-      if (!this.#tags.some((tag) => tag.startsWith(partial))) {
-        const rest = this.#partial + text.slice(at);
-        return { state: "failed", tag: "", consumed: this.#space, rest };
+      const longer = this.#tag + unit;
+      if (!this.#tags.some((tag) => tag.startsWith(longer))) {
+        return { state: "failed", after: text.slice(at) };
       }
-      this.#partial = partial;
-      if (this.#tags.includes(partial)) {
-        const consumed = this.#space + partial;
-        return { state: "found", tag: partial, consumed, rest: text.slice(at + 1) };
-      }
+      this.#tag = longer;
+      if (this.#tags.includes(longer)) return { state: "found", after: text.slice(at + 1) };
     }
-    return { state: "more", tag: "", consumed: "", rest: "" };
+    return { state: "more", after: "" };
   }
 
-  /** What has been read without a decision. */
-  get pending(): string {
-    return this.#space + this.#partial;
+  /** The tag, as far as it has come. */
+  get tag(): string {
+    return this.#tag;
+  }
+
+  /** Everything read, as written. */
+  get read(): string {
+    return this.#space + this.#tag;
   }
 }

@@ -11,9 +11,6 @@ export interface ToolSpec {
   };
 }
 
-/** A parameter as the model wrote it: its name, and its text without the newlines around it. */
-export type WrittenParameter = readonly [name: string, text: string];
-
 /** Schemas that are looked into for one parameter: references may make a graph of any size. */
 const schemaVisitsMax = 1000;
 
@@ -62,10 +59,36 @@ const jsonWords: ReadonlyMap<string, string> = new Map([
   ["none", "null"],
 ]);
 
-/** One argument's JSON text, by the types its schema allows; what fits none is a string. */
-function argumentJson(text: string, types: ReadonlySet<string>): string {
+/** The JSON types that a parameter may have; none where nothing says. */
+export type ArgumentTypes = (parameter: string) => ReadonlySet<string>;
+
+/** What a tool's schema says of its parameters. Of a tool that wasn't offered nothing is known. */
+export function argumentTypes(tools: readonly ToolSpec[], name: string): ArgumentTypes {
+  const schema = tools.find((tool) => tool.function.name === name)?.function.parameters;
+  const properties = schema === undefined ? undefined : ownValue(schema, "properties");
+  return (parameter) => {
+    const own = isRecord(properties) ? ownValue(properties, parameter) : undefined;
+    return typesOf(own, schema);
+  };
+}
+
+/** Types that are taken where a string may stand too. */
+const unlikeStrings: readonly string[] = ["null", "object", "array"];
+
+/** Whether an argument of these types is a string, whatever its text. */
+export function isAlwaysString(types: ReadonlySet<string>): boolean {
+  if (types.size === 0) return true;
+  return types.has("string") && !unlikeStrings.some((type) => types.has(type));
+}
+
+/**
+ * An argument's JSON text, from its text as the model wrote it. A string stays one even if it looks
+ * like a number; other types are JSON, or Python's True, False and None; what is none of them, or
+ * has no types, is a string.
+ */
+export function argumentJson(text: string, types: ReadonlySet<string>): string {
   const asString = JSON.stringify(text);
-  if (types.size === 0) return asString;
+  if (isAlwaysString(types)) return asString;
   const trimmed = text.trim();
   const json = jsonWords.get(trimmed.toLowerCase()) ?? trimmed;
   let type: string;
@@ -74,33 +97,10 @@ function argumentJson(text: string, types: ReadonlySet<string>): string {
   } catch {
     return asString;
   }
-  if (types.has("string")) {
-    // The model writes strings bare, so only what could hardly be meant as one is taken otherwise.
-    const unlike = type === "null" || type === "object" || type === "array";
-    return unlike && types.has(type) ? json : asString;
-  }
-  const fits = types.has(type) || (type === "number" && types.has("integer")) || type === "null";
+  // The model writes strings bare, so only what could hardly be meant as one is taken otherwise.
+  const fits = types.has("string")
+    ? unlikeStrings.includes(type) && types.has(type)
+    : types.has(type) || type === "null" || (type === "number" && types.has("integer"));
   // The model's own spelling is kept: parsed and printed again, a long integer would lose digits.
   return fits ? json : asString;
-}
-
-/**
- * A call's arguments as the text of a JSON object, typed by the tool's schema: a string stays one
- * even if it looks like a number; other types are JSON, or Python's True, False and None; a
- * parameter that the schema doesn't know is a string. Of a name written twice the last counts.
- */
-export function argumentsJson(
-  tools: readonly ToolSpec[],
-  name: string,
-  parameters: readonly WrittenParameter[],
-): string {
-  const schema = tools.find((tool) => tool.function.name === name)?.function.parameters;
-  const properties = schema === undefined ? undefined : ownValue(schema, "properties");
-  const members = new Map<string, string>();
-  for (const [key, text] of parameters) {
-    const own = isRecord(properties) ? ownValue(properties, key) : undefined;
-    members.set(key, argumentJson(text, typesOf(own, schema)));
-  }
-  const written = Array.from(members, ([key, json]) => `${JSON.stringify(key)}:${json}`);
-  return `{${written.join(",")}}`;
 }
