@@ -28,6 +28,8 @@ export const decodeShareDefault = 0.25;
 export const contextTokensDefault = 32_768;
 /** Reply length when a request names none, cut to the room that is left. */
 export const replyTokensDefault = 4096;
+/** Tokens named beside each that is drawn, where their chances are asked for. */
+export const topLogprobsMax = 20;
 export const stopStringsMax = 16;
 export const stopStringBytesMax = 256;
 /** Tokens that a request's logit_bias may name. */
@@ -47,6 +49,60 @@ export const requestHeadersMsMax = 10_000;
 export const requestMsMax = 30_000;
 /** For a client to read on, where events of its reply wait for it. */
 export const unreadMsMax = 60_000;
+/** How long an event stream is silent before a comment says that it goes on, unless the user says. */
+export const pingMsDefault = 15_000;
+/** Connections at once, unless the user says. */
+export const connectionsMaxDefault = 2048;
+/** Request line and headers of a request, and how many headers. */
+export const requestHeadBytesMax = 16_384;
+export const requestHeadersMax = 100;
+export const urlCharactersMax = 8192;
+/** API keys of a server, the characters of one, and the file that they are read from. */
+export const keysMax = 1024;
+export const keyCharactersMax = 256;
+export const keyFileBytesMax = 1_048_576;
 export const bodyBytesMax = 8_388_608;
 export const jsonDepthMax = 64;
 export const messagesMax = 4096;
+/** Characters of a prompt's text for each token of the context: ordinary text has 3 to 5. */
+export const promptCharsPerTokenMax = 16;
+/** What is read of a prompt's text at least, however small the context. */
+export const promptCharsMin = 131_072;
+/** Tokens of a request for their text. */
+export const detokenizedTokensMax = 1_048_576;
+/** Responses that are kept for later requests: the newest. */
+export const storedResponsesMax = 1024;
+/** What they may take together, by the length of their JSON. */
+export const storedResponseBytesMax = 268_435_456;
+/** What a request may attach to its response. */
+export const metadataPairsMax = 16;
+export const metadataKeyCharsMax = 64;
+export const metadataValueCharsMax = 512;
+
+/** What describes a reply's form, as JSON; and of that, EBNF and regexes. */
+export const grammarCharsMax = 262_144;
+export const ebnfCharsMax = 65_536;
+export const regexCharsMax = 8192;
+export const choicesMax = 4096;
+export const propertyNameCharsMax = 256;
+/** How often a repeat with a bound may come. */
+export const grammarRepeatsMax = 10_000;
+/** Characters of the schemas that allOf, references and unions put together, as JSON. */
+export const joinedSchemaCharsMax = 1_048_576;
+/** Letters of the names that an object's other names must not be, where they differ. */
+export const otherNameLettersMax = 8192;
+/** Instructions of a grammar's program, and of those written again. */
+export const grammarPlacesMax = 100_000;
+/** Places that states of one grammar have together before they are made anew. */
+export const grammarStateItemsMax = 250_000;
+/** Nodes of the vocabulary's trie that are looked at for a token of a reply, or as much other work. */
+export const grammarTokenStepsMax = 12_000_000;
+/** Words of the token sets that are kept of one grammar, of 4 bytes. */
+export const grammarMaskWordsMax = 1_048_576;
+/** Grammars that are kept for requests that ask for them again, and their instructions together. */
+export const grammarsKeptMax = 64;
+export const grammarPlacesKeptMax = 400_000;
+/** Bytes of what ends a reply in its form: what needs more is cut where its tokens end. */
+export const grammarEndingBytesMax = 4096;
+/** Tokens a reply has beside those of its ending, from which on every draw must leave it room. */
+export const grammarEndingSpareTokens = 64;

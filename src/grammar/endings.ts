@@ -1,0 +1,135 @@
+import { grammarEndingBytesMax } from "../limits.ts";
+import type { Automaton } from "./automaton.ts";
+import type { Frame, FrameWay, ParseState } from "./parse-state.ts";
+import type { ByteEdge, Program } from "./program.ts";
+import { type ShortestWays, shortestWays } from "./shortest-ways.ts";
+
+/** A place, and the frame that is current there. */
+interface Spot {
+  readonly place: number;
+  readonly frame: Frame;
+}
+
+/** Bytes of an ending where it may choose, best first: an a, digits, what is seen, a space. */
+const preferred: readonly (readonly [first: number, last: number])[] = [
+  [0x61, 0x61],
+  [0x30, 0x39],
+  [0x21, 0x7e],
+  [0x20, 0x20],
+];
+
+/** Finds the fewest bytes that end a text. Those of frames and states are kept with them. */
+export class Endings {
+  readonly #automaton: Automaton;
+  readonly #program: Program;
+  #known: ShortestWays | null = null;
+
+  constructor(automaton: Automaton, program: Program) {
+    this.#automaton = automaton;
+    this.#program = program;
+  }
+
+  /** How many there are; Infinity: more than `grammarEndingBytesMax`. */
+  length(state: ParseState): number {
+    state.endingBytes ??= state.ended ? 0 : this.#nearest(state).bytes;
+    return state.endingBytes;
+  }
+
+  /** The bytes themselves, of a state whose ending has a length. */
+  bytes(state: ParseState): number[] {
+    const written: number[] = [];
+    const { instructions } = this.#program;
+    const { nexts } = this.#ways;
+    /** Behind rules that the ending calls itself. */
+    const behind: number[] = [];
+    let spot = state.ended ? null : this.#nearest(state).spot;
+    while (spot) {
+      const { place, frame }: Spot = spot;
+      const instruction = instructions[place]!;
+      if (instruction.kind === "return") {
+        const inner = behind.pop();
+        spot = inner === undefined ? this.#behind(frame) : { place: inner, frame };
+        continue;
+      }
+      let next = nexts[place]!;
+      if (instruction.kind === "call") {
+        behind.push(instruction.next);
+      } else if (instruction.kind === "bytes") {
+        const choice = this.#choose(instruction.edges);
+        written.push(choice.byte);
+        next = choice.next;
+      }
+      spot = { place: next, frame };
+    }
+    return written;
+  }
+
+  get #ways(): ShortestWays {
+    this.#known ??= shortestWays(this.#program, grammarEndingBytesMax);
+    return this.#known;
+  }
+
+  #nearest(state: ParseState): { bytes: number; spot: Spot | null } {
+    let best: { bytes: number; spot: Spot | null } = { bytes: grammarEndingBytesMax, spot: null };
+    for (const { frame, places } of state.groups) {
+      const outer = this.#way(frame).bytes;
+      for (const place of places) {
+        const bytes = this.#ways.bytes[place]! + outer;
+        const nearer = best.spot ? bytes < best.bytes : bytes <= best.bytes;
+        if (nearer) best = { bytes, spot: { place, frame } };
+      }
+    }
+    return best.spot ? best : { bytes: Number.POSITIVE_INFINITY, spot: null };
+  }
+
+  /** Where an ending goes on behind a frame; null: it has come to the end. */
+  #behind(frame: Frame): Spot | null {
+    if (frame === this.#automaton.outermost) return null;
+    const { at } = this.#way(frame);
+    return { place: frame.places[at]!, frame: frame.frames[at]! };
+  }
+
+  /** Of the edges that are on a shortest way, the one with the best byte. */
+  #choose(edges: readonly ByteEdge[]): { byte: number; next: number } {
+    const { bytes } = this.#ways;
+    const least = Math.min(...edges.map(({ next }) => bytes[next]!));
+    const nearest = edges.filter(({ next }) => bytes[next] === least);
+    for (const [low, high] of preferred) {
+      const edge = nearest.find(({ first, last }) => first <= high && last >= low);
+      if (edge) return { byte: Math.max(edge.first, low), next: edge.next };
+    }
+    return { byte: nearest[0]!.first, next: nearest[0]!.next };
+  }
+
+  /** Frames return in circles where a rule begins with itself: their ways are found together. */
+  #way(frame: Frame): FrameWay {
+    if (frame.way) return frame.way;
+    if (frame === this.#automaton.outermost) return { bytes: 0, at: 0 };
+    const open = this.#unknownFrom(frame);
+    const farthest: FrameWay = { bytes: Number.POSITIVE_INFINITY, at: 0 };
+    for (const each of open) each.way = farthest;
+    for (let nearer = true; nearer; ) {
+      nearer = false;
+      // Outer frames were found last, and inner ones build on them.
+      for (const each of open.toReversed()) {
+        for (const [at, place] of each.places.entries()) {
+          const bytes = this.#ways.bytes[place]! + this.#way(each.frames[at]!).bytes;
+          if (bytes >= each.way!.bytes) continue;
+          each.way = { bytes, at };
+          nearer = true;
+        }
+      }
+    }
+    return frame.way ?? farthest;
+  }
+
+  #unknownFrom(frame: Frame): Frame[] {
+    const found = new Set([frame]);
+    for (const { frames } of found) {
+      for (const outer of frames) {
+        if (outer !== this.#automaton.outermost && !outer.way) found.add(outer);
+      }
+    }
+    return [...found];
+  }
+}
