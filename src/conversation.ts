@@ -17,11 +17,11 @@ export class Conversation {
   /**
    * @param tools null for none
    * @param kwargs the template's variables
-   * @throws InputError where the template refuses the messages
+   * @throws InputError where the template refuses the messages; what `tokenizer` throws
    */
   constructor(
     template: ChatTemplate,
-    tokenizer: Tokenizer,
+    tokenizer: Pick<Tokenizer, "encode">,
     messages: readonly ChatMessage[],
     tools: readonly ToolSpec[] | null,
     kwargs: Readonly<Record<string, unknown>>,

@@ -2,14 +2,25 @@ import type { Backend, BackendInfo } from "./backend/backend.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { Conversation, marksOfText } from "./conversation.ts";
 import type { DraftingSource } from "./draft/drafting.ts";
-import { ContextLengthError, InputError } from "./errors.ts";
+import { ContextLengthError, InputError, TextLengthError } from "./errors.ts";
+import type { Grammars } from "./grammar/grammars.ts";
+import type { ReplyGrammar } from "./grammar/reply-grammar.ts";
+import type { GrammarSpec } from "./grammar/spec.ts";
 import type { TokenId } from "./ids.ts";
-import { promptChunkRows, replyTokensDefault } from "./limits.ts";
+import {
+  promptCharsMin,
+  promptCharsPerTokenMax,
+  promptChunkRows,
+  replyTokensDefault,
+} from "./limits.ts";
+import { ReplyConstraint, type ThinkBlock } from "./reply-constraint.ts";
 import { ReplyText, type ReplyTextOptions } from "./reply-text.ts";
 import type { BackendCondition } from "./rounds/live-backend.ts";
 import type { PrefixMark } from "./rounds/live-stream.ts";
 import { type LoopCounts, RoundLoop } from "./rounds/loop.ts";
 import type { CacheOptions } from "./rounds/stream-memory.ts";
+import type { LoopTotals } from "./rounds/totals.ts";
+import { allTokensBut } from "./sampling/constraint.ts";
 import {
   resolveSampling,
   type SamplingDefaults,
@@ -19,12 +30,15 @@ import {
 import { type Reply, Stream } from "./stream.ts";
 import type { ChatMessage } from "./text/chat-messages.ts";
 import type { ChatTemplate } from "./text/chat-template.ts";
+import { effortKwargs, type ReasoningEffort } from "./text/reasoning-effort.ts";
 import type { Tokenizer } from "./text/tokenizer.ts";
 import type { ToolSpec } from "./text/tool-calls.ts";
 import { WarmTurns } from "./warm-turns.ts";
 
+export type { GrammarSpec } from "./grammar/spec.ts";
+export type { ReplyEvent } from "./stream.ts";
 export type { ChatMessage } from "./text/chat-messages.ts";
-export type { ReplyEvent } from "./text/reply-parser.ts";
+export { type ReasoningEffort, reasoningEfforts } from "./text/reasoning-effort.ts";
 export type { ToolSpec } from "./text/tool-calls.ts";
 
 /** What an engine is made of; the entry files put it together. */
@@ -71,6 +85,15 @@ export interface ReplyRequest extends SamplingFields {
   readonly cachePrompt?: boolean;
   /** A background request is served while no other is there. */
   readonly priority?: "foreground" | "background";
+  /** Of several replies to one request, which: each draws by a seed of its own, one more a reply. */
+  readonly choice?: number;
+  /** Each token comes with how likely it was, and with so many of the likeliest; null: without. */
+  readonly topLogprobs?: number | null;
+  /**
+   * What the reply may say behind its reasoning, as `Engine.grammar` gave it: one reply's own, and the
+   * engine's from the time that the reply has begun. Eos ends it then, whatever `ignoreEos` says.
+   */
+  readonly grammar?: ReplyGrammar | null;
 }
 
 export interface ChatRequest extends ReplyRequest {
@@ -78,11 +101,33 @@ export interface ChatRequest extends ReplyRequest {
   readonly tools?: readonly ToolSpec[] | null;
   /** Variables for the template, such as enable_thinking. */
   readonly templateKwargs?: Readonly<Record<string, unknown>>;
+  /** How much to think, for templates that name levels; "none" switches it off in all. */
+  readonly reasoningEffort?: ReasoningEffort | null;
+  /** Tokens of a think block, behind which it is closed; null: as many as the model takes. */
+  readonly thinkingBudget?: number | null;
+  /** False: the reply ends behind its first call. */
+  readonly parallelToolCalls?: boolean;
 }
 
 export interface CompletionRequest extends ReplyRequest {
   /** Text, or token ids as they are. */
   readonly prompt: string | readonly TokenId[];
+  /** The prompt's tokens come with how likely they were, like the reply's. Then nothing is cached. */
+  readonly promptLogprobs?: boolean;
+}
+
+/** What makes a chat's prompt. */
+export type PromptRequest = Pick<
+  ChatRequest,
+  "messages" | "tools" | "templateKwargs" | "reasoningEffort"
+>;
+
+/** A request on its way to the rounds. */
+interface Submission {
+  readonly promptIds: readonly TokenId[];
+  readonly request: ReplyRequest & Pick<CompletionRequest, "promptLogprobs">;
+  readonly text: ReplyTextOptions;
+  readonly block: ThinkBlock | null;
 }
 
 export interface EngineInfo {
@@ -90,6 +135,8 @@ export interface EngineInfo {
   readonly contextTokens: number;
   readonly backend: BackendInfo;
   readonly chat: boolean;
+  /** How tokens are drawn where a request doesn't say. */
+  readonly sampling: SamplingDefaults;
   /** What cached prompts may take; 0: nothing is cached. */
   readonly promptCacheBytes: number;
 }
@@ -100,6 +147,7 @@ export class Engine implements AsyncDisposable {
   readonly #loop: RoundLoop;
   readonly #warmTurns: WarmTurns;
   readonly #clock: Clock;
+  #grammars: Promise<Grammars> | null = null;
 
   constructor(parts: EngineParts) {
     const { backend, openAgain = null, drafting = null, cache, queueMax, decodeShare } = parts;
@@ -119,12 +167,13 @@ export class Engine implements AsyncDisposable {
 
   /** What it is now: a backend that was lost and opened again may be another device. */
   get info(): EngineInfo {
-    const { model, contextTokens, template, cache } = this.#parts;
+    const { model, contextTokens, template, sampling, cache } = this.#parts;
     return {
       model,
       contextTokens,
       backend: this.#loop.info,
       chat: template !== null,
+      sampling,
       promptCacheBytes: cache?.bytesMax ?? 0,
     };
   }
@@ -132,6 +181,16 @@ export class Engine implements AsyncDisposable {
   /** Requests that wait, and those that have a slot. */
   get counts(): LoopCounts {
     return this.#loop.counts;
+  }
+
+  /** What has been done since the engine was opened. */
+  get totals(): LoopTotals {
+    return this.#loop.totals;
+  }
+
+  /** Pages that streams hold, of all there are. */
+  get pages(): { readonly held: number; readonly total: number } {
+    return this.#loop.pages;
   }
 
   /** What the prompt cache holds. */
@@ -146,22 +205,18 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Replies to a conversation.
-   * @throws InputError, ContextLengthError, QueueFullError
+   * @throws InputError, ContextLengthError, TextLengthError, QueueFullError
    */
   chat(request: ChatRequest): Stream {
-    const { template, tokenizer, thinking } = this.#parts;
-    if (!template) {
-      throw new InputError(`${this.info.model} has no chat template: complete a text instead.`);
-    }
-    const tools = request.tools && request.tools.length > 0 ? request.tools : null;
-    const kwargs = { enable_thinking: thinking, ...request.templateKwargs };
-    const { messages } = request;
-    const conversation = new Conversation(template, tokenizer, messages, tools, kwargs);
+    const conversation = this.#conversation(request);
+    const tools = toolsOf(request);
     const { promptIds, reasoningOpen } = conversation;
-    const chat = { reasoningOpen, tools };
+    const chat = { reasoningOpen, tools, oneCall: request.parallelToolCalls === false };
     const text = { stop: request.stop ?? [], chat };
-    if (!this.#caches(request)) return this.#submit(promptIds, request, text, null);
-    const stream = this.#submit(promptIds, request, text, () => conversation.marks);
+    const block = reasoningOpen ? this.#thinkBlock(request) : null;
+    const parts = { promptIds, request, text, block };
+    if (!this.#caches(request)) return this.#submit(parts, null);
+    const stream = this.#submit(parts, () => conversation.marks);
     // Nobody waits for it: whatever becomes of it, the next turn is only slower.
     stream.result.then((reply) => this.#warm(conversation, reply)).catch(() => {});
     return stream;
@@ -169,19 +224,56 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Continues a text or a list of token ids.
-   * @throws InputError, ContextLengthError, QueueFullError
+   * @throws InputError, ContextLengthError, TextLengthError, QueueFullError
    */
   complete(request: CompletionRequest): Stream {
     const { prompt } = request;
     // The caller's array may change while the reply runs.
     const ids = typeof prompt === "string" ? this.tokenize(prompt) : [...prompt];
-    const marks = this.#caches(request) ? () => marksOfText(ids.length) : null;
-    return this.#submit(ids, request, { stop: request.stop ?? [], chat: null }, marks);
+    const { promptLogprobs: uncached = false } = request;
+    const marks = this.#caches(request) && !uncached ? () => marksOfText(ids.length) : null;
+    const text = { stop: request.stop ?? [], chat: null };
+    return this.#submit({ promptIds: ids, request, text, block: null }, marks);
   }
 
-  /** A text's tokens; special tokens written in it are recognised. */
+  /**
+   * A text's tokens; special tokens written in it are recognised.
+   * @throws TextLengthError
+   */
   tokenize(text: string): TokenId[] {
-    return this.#parts.tokenizer.encode(text);
+    return this.#encode(text, "prompt");
+  }
+
+  /**
+   * The prompt that a chat request becomes.
+   * @throws InputError, TextLengthError
+   */
+  promptOf(request: PromptRequest): readonly TokenId[] {
+    return this.#conversation(request).promptIds;
+  }
+
+  /**
+   * The text of tokens, special ones among them.
+   * @throws InputError for ids that the vocabulary doesn't have
+   */
+  textOf(prompt: string | readonly TokenId[]): string {
+    if (typeof prompt === "string") return prompt;
+    this.#checkIds(prompt, "tokens");
+    return this.#parts.tokenizer.decode(prompt);
+  }
+
+  /**
+   * What holds one reply to a form: for `ReplyRequest.grammar`.
+   * @throws InputError for one that can't be held to
+   */
+  async grammar(spec: GrammarSpec): Promise<ReplyGrammar> {
+    const { tokenizer, eosIds } = this.#parts;
+    const { vocabSize } = this.info.backend.shape;
+    // Loaded for those who ask for it.
+    this.#grammars ??= import("./grammar/grammars.ts").then(
+      ({ Grammars }) => new Grammars(tokenizer, eosIds, vocabSize),
+    );
+    return await (await this.#grammars).grammar(spec);
   }
 
   /** Resolves when nobody is served, nothing is computed for next turns, and what was evicted is on disk. */
@@ -194,30 +286,81 @@ export class Engine implements AsyncDisposable {
     await this.#loop[Symbol.asyncDispose]();
   }
 
+  #conversation(request: PromptRequest): Conversation {
+    const { template, thinking } = this.#parts;
+    if (!template) {
+      throw new InputError(`${this.info.model} has no chat template: complete a text instead.`);
+    }
+    const effort = effortKwargs(request.reasoningEffort ?? null, template.effortLevels);
+    const kwargs = { enable_thinking: thinking, ...effort, ...request.templateKwargs };
+    const tokenizer = { encode: (text: string) => this.#encode(text, "messages") };
+    return new Conversation(template, tokenizer, request.messages, toolsOf(request), kwargs);
+  }
+
+  /** What is too long by far is refused unread: nobody else is served while a text is encoded. */
+  #encode(text: string, param: string): TokenId[] {
+    const { contextTokens, tokenizer } = this.#parts;
+    const charsMax = Math.max(promptCharsMin, promptCharsPerTokenMax * contextTokens);
+    if (text.length <= charsMax) return tokenizer.encode(text);
+    throw new TextLengthError(contextTokens, text.length, charsMax, param);
+  }
+
+  /** @throws InputError for a budget where blocks can't be counted */
+  #thinkBlock({ thinkingBudget = null, grammar = null }: ChatRequest): ThinkBlock | null {
+    if (thinkingBudget === null && grammar === null) return null;
+    const { tokenizer } = this.#parts;
+    const closingId = tokenizer.idOf("</think>");
+    if (closingId === undefined) {
+      const message = `${this.info.model} has no token that closes a think block.`;
+      throw new InputError(message, "thinking_budget", "unsupported_parameter");
+    }
+    const closing = tokenizer.encode("\n</think>\n\n");
+    const between = tokenizer.encode("\n\n");
+    const goesOn = allTokensBut(this.#parts.eosIds, this.info.backend.shape.vocabSize);
+    return { closingId, budget: thinkingBudget, closing, between, goesOn };
+  }
+
   #caches({ cachePrompt = true }: ReplyRequest): boolean {
     return cachePrompt && this.info.promptCacheBytes > 0;
   }
 
   /** @param marks found once the request is accepted; null: the prompt cache is of no concern to it */
   #submit(
-    promptIds: readonly TokenId[],
-    request: ReplyRequest,
-    options: ReplyTextOptions,
+    { promptIds, request, text: options, block }: Submission,
     marks: (() => readonly PrefixMark[]) | null,
   ): Stream {
     const param = options.chat ? "messages" : "prompt";
     this.#checkPrompt(promptIds, param);
-    const maxTokens = this.#maxTokens(promptIds.length, request.maxTokens ?? null, param);
-    const sampling = withSeed(resolveSampling(request, this.#parts.sampling), promptIds);
+    const promptChances = request.promptLogprobs ?? false;
+    const asked = request.maxTokens ?? null;
+    const maxTokens = this.#maxTokens(promptIds.length, asked, param, promptChances ? 0 : 1);
+    const { choice = 0, grammar = null, topLogprobs = null } = request;
+    const drawn = withSeed(resolveSampling(request, this.#parts.sampling), promptIds);
+    const sampling = { ...drawn, seed: BigInt.asUintN(64, drawn.seed + BigInt(choice)) };
     this.#checkIds(sampling.adjust.logitBias.keys(), "logit_bias");
     const text = new ReplyText(this.#parts.tokenizer, options);
-    const stream = new Stream(promptIds.length, text, this.#clock);
-    const eosIds = new Set(request.ignoreEos ? [] : this.#parts.eosIds);
+    const logprobs = { reply: topLogprobs !== null, prompt: promptChances };
+    const stream = new Stream(promptIds, text, this.#clock, logprobs);
+    const eosIds = new Set(request.ignoreEos && !grammar ? [] : this.#parts.eosIds);
     const { fingerprint = false, draft = true, priority = "foreground" } = request;
-    this.#loop.checkRoom(promptIds.length, maxTokens, priority === "background");
-    const round = { promptIds, maxTokens, sampling, eosIds, fingerprint, draft, priority };
+    const round = {
+      promptIds,
+      maxTokens,
+      sampling,
+      eosIds,
+      fingerprint,
+      draft,
+      priority,
+      ...((block || grammar) && { constraint: new ReplyConstraint(block, grammar, maxTokens) }),
+      ...(topLogprobs !== null && { topChances: topLogprobs }),
+      ...(promptChances && { promptChances }),
+    };
+    this.#loop.checkRoom(round);
     const cached = marks && { marks: marks() };
-    return stream.attach((sink) => this.#loop.submit({ ...round, ...cached }, sink));
+    const attached = stream.attach((sink) => this.#loop.submit({ ...round, ...cached }, sink));
+    const giveBack = () => grammar?.[Symbol.dispose]();
+    stream.result.then(giveBack, giveBack);
+    return attached;
   }
 
   #warm(conversation: Conversation, reply: Reply): void {
@@ -243,15 +386,20 @@ export class Engine implements AsyncDisposable {
     }
   }
 
-  #maxTokens(promptTokens: number, asked: number | null, param: string): number {
+  #maxTokens(promptTokens: number, asked: number | null, param: string, least: number): number {
     const { contextTokens } = this.info;
-    if (asked !== null && !(Number.isSafeInteger(asked) && asked > 0)) {
-      throw new InputError(`max_tokens must be a whole number over 0, not ${asked}.`, "max_tokens");
+    if (asked !== null && !(Number.isSafeInteger(asked) && asked >= least)) {
+      const rule = `max_tokens must be a whole number of at least ${least}, not ${asked}.`;
+      throw new InputError(rule, "max_tokens");
     }
     const room = contextTokens - promptTokens;
-    if (room < (asked ?? 1)) {
+    if (room < (asked ?? least)) {
       throw new ContextLengthError(contextTokens, promptTokens, asked, param);
     }
     return asked ?? Math.min(this.#parts.maxTokens ?? replyTokensDefault, room);
   }
 }
+
+/** None is as good as absent. */
+const toolsOf = ({ tools }: PromptRequest): readonly ToolSpec[] | null =>
+  tools && tools.length > 0 ? tools : null;

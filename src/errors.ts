@@ -37,6 +37,10 @@ export class InputError extends DeltafoldError {
 
 /** Prompt and reply do not fit the context. Null where the request named no length of the reply. */
 export class ContextLengthError extends DeltafoldError {
+  readonly contextTokens: number;
+  readonly promptTokens: number;
+  readonly replyTokens: number | null;
+
   constructor(
     contextTokens: number,
     promptTokens: number,
@@ -52,6 +56,21 @@ export class ContextLengthError extends DeltafoldError {
       "context_length_exceeded",
       `This model's maximum context length is ${contextTokens} tokens. However, ${found}`,
       { status: 400, param },
+    );
+    this.contextTokens = contextTokens;
+    this.promptTokens = promptTokens;
+    this.replyTokens = replyTokens;
+  }
+}
+
+/** A text that is too long for the context by far: it is refused unread. */
+export class TextLengthError extends InputError {
+  constructor(contextTokens: number, chars: number, charsMax: number, param: string) {
+    super(
+      `This model's maximum context length is ${contextTokens} tokens. However, there are ${chars} ` +
+        `characters in your ${param}; at most ${charsMax} are read. Please reduce the length of the ${param}.`,
+      param,
+      "context_length_exceeded",
     );
   }
 }

@@ -4,14 +4,41 @@ import type { TokenId } from "./ids.ts";
 import type { ReplyText } from "./reply-text.ts";
 import type { RoundOutcome, RoundSink } from "./rounds/live-stream.ts";
 import type { SpeculativeCounts } from "./rounds/speculative.ts";
+import type { Chance, DrawChances } from "./sampling/chances.ts";
 import { tokenSha } from "./sampling/seed.ts";
 import type { CacheMiss } from "./state/cached-prefix.ts";
-import { joinEvents, type ReplyEvent } from "./text/reply-parser.ts";
+import { joinParts, type ReplyPart } from "./text/reply-parser.ts";
+
+/** A token and its natural log probability, as the model gave it. */
+export interface TokenChance {
+  readonly id: TokenId;
+  /** Alone: characters that several tokens share are U+FFFD, and `bytes` say what they are. */
+  readonly text: string;
+  readonly bytes: Uint8Array;
+  readonly logprob: number;
+}
+
+/** A token of a reply. */
+export interface TokenLogprob extends TokenChance {
+  /** The likeliest at its place, the likeliest first: as many as were asked for. */
+  readonly top: readonly TokenChance[];
+}
+
+/** A token of a prompt; nothing says how likely the first was. */
+export type PromptLogprob = Omit<TokenLogprob, "logprob"> & { readonly logprob: number | null };
+
+/** A piece of a reply as it comes. */
+export type ReplyEvent =
+  | ReplyPart
+  /** Tokens that the reply has from now on; their text may be held back for a while. */
+  | { readonly type: "logprobs"; readonly tokens: readonly TokenLogprob[] };
 
 /** A reply that has ended. */
 export interface Reply {
   /** Every token drawn, the eos token included. */
   readonly ids: readonly TokenId[];
+  /** Its parts in the order in which they came. */
+  readonly events: readonly ReplyEvent[];
   /** The whole text, before reasoning and calls are split off; eos and stop string left out. */
   readonly text: string;
   readonly reasoning: string;
@@ -20,6 +47,12 @@ export interface Reply {
   readonly finishReason: "stop" | "length" | "tool_calls" | "cancelled";
   /** The stop string that ended it. */
   readonly stopSequence: string | null;
+  /** Tokens of `ids` in its think block, the closing tag's among them. */
+  readonly reasoningTokens: number;
+  /** Of each of `ids`; null unless asked for. */
+  readonly logprobs: readonly TokenLogprob[] | null;
+  /** Of each of the prompt's tokens; null unless asked for. */
+  readonly promptLogprobs: readonly PromptLogprob[] | null;
   readonly promptTokens: number;
   /** Prompt tokens that came from the cache. */
   readonly cachedTokens: number;
@@ -52,9 +85,14 @@ export class Stream implements AsyncIterable<ReplyEvent> {
   readonly result: Promise<Reply>;
   /** Resolves with the first token, or with the end where there is none; throws where that fails. */
   readonly started: Promise<void>;
+  /** For how long it waited for a slot, in ms; null before its end, and where it never had one. */
+  queueMs: number | null = null;
   readonly #text: ReplyText;
   readonly #clock: Clock;
   readonly #ids: TokenId[] = [];
+  readonly #logprobs: TokenLogprob[] | null;
+  readonly #promptLogprobs: PromptLogprob[] | null;
+  #reasoningTokens = 0;
   readonly #events: ReplyEvent[] = [];
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: DeltafoldError) => void;
@@ -68,9 +106,19 @@ export class Stream implements AsyncIterable<ReplyEvent> {
   readonly #wakers = new Set<() => void>();
   #cancel: () => void = () => {};
 
-  constructor(promptTokens: number, text: ReplyText, clock: Clock) {
-    this.promptTokens = promptTokens;
+  /** @param logprobs whether the reply's tokens come with theirs, and whether the prompt's do */
+  constructor(
+    promptIds: readonly TokenId[],
+    text: ReplyText,
+    clock: Clock,
+    logprobs: { readonly reply: boolean; readonly prompt: boolean },
+  ) {
+    this.promptTokens = promptIds.length;
     this.#text = text;
+    this.#logprobs = logprobs.reply ? [] : null;
+    this.#promptLogprobs = logprobs.prompt
+      ? promptIds.map((id) => ({ id, ...text.tokenText(id), logprob: null, top: [] }))
+      : null;
     this.#clock = clock;
     this.#startMs = clock.nowMs();
     this.#firstMs = this.#startMs;
@@ -100,7 +148,10 @@ export class Stream implements AsyncIterable<ReplyEvent> {
         this.#firstMs = this.#clock.nowMs();
         this.#start();
       },
-      token: (id) => this.#token(id),
+      token: (id, chances) => this.#token(id, chances),
+      promptToken: (position, chances) => {
+        this.#promptLogprobs![position] = this.#logprobOf(chances);
+      },
       finished: (outcome) => this.#finish(outcome),
     });
     return this;
@@ -122,15 +173,28 @@ export class Stream implements AsyncIterable<ReplyEvent> {
     }
   }
 
-  #token(id: TokenId): boolean {
+  #token(id: TokenId, chances: DrawChances | null): boolean {
     this.#ids.push(id);
     this.#lastMs = this.#clock.nowMs();
-    this.#emit(this.#text.push(id));
-    return this.#text.stopped !== null;
+    if (this.#text.inReasoning) this.#reasoningTokens++;
+    const events: ReplyEvent[] = this.#text.push(id);
+    if (chances && this.#logprobs) {
+      const logprob = this.#logprobOf(chances);
+      this.#logprobs.push(logprob);
+      events.unshift({ type: "logprobs", tokens: [logprob] });
+    }
+    this.#emit(events);
+    return this.#text.ended;
+  }
+
+  #logprobOf({ top, ...drawn }: DrawChances): TokenLogprob {
+    const named = (chance: Chance) => ({ ...chance, ...this.#text.tokenText(chance.id) });
+    return { ...named(drawn), top: top.map(named) };
   }
 
   #finish(outcome: RoundOutcome): void {
     let { error } = outcome;
+    this.queueMs = outcome.queueMs;
     try {
       this.#emit(this.#text.end());
     } catch (cause) {
@@ -155,17 +219,21 @@ export class Stream implements AsyncIterable<ReplyEvent> {
   }
 
   #reply(outcome: RoundOutcome): Reply {
-    const parts = joinEvents(this.#events);
+    const parts = joinParts(this.#events.filter((event) => event.type !== "logprobs"));
     const { reason } = outcome;
-    const called = parts.toolCalls.length > 0 && reason === "stop";
+    const called = this.#text.callsEnded > 0 && reason === "stop";
     const decodeMs = this.#lastMs - this.#firstMs;
     const later = this.#ids.length - 1;
     return {
       ids: this.#ids,
+      events: this.#events,
       text: this.#text.text,
       ...parts,
       finishReason: called ? "tool_calls" : (reason as Exclude<typeof reason, "error">),
       stopSequence: this.#text.stopped,
+      reasoningTokens: this.#reasoningTokens,
+      logprobs: this.#logprobs,
+      promptLogprobs: this.#promptLogprobs,
       promptTokens: this.promptTokens,
       cachedTokens: outcome.cachedRows,
       cacheMiss: outcome.cacheMiss,

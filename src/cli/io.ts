@@ -14,6 +14,6 @@ export interface CliIo {
   readonly stdout: OutputStream;
   /** Progress, notes and errors. */
   readonly stderr: OutputStream;
-  /** Emits SIGINT and SIGTERM. */
+  /** Emits SIGINT, SIGTERM and SIGHUP. */
   readonly signals: EventEmitter;
 }

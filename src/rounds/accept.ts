@@ -2,6 +2,7 @@ import type { Candidates } from "../backend/candidates.ts";
 import type { Proposal } from "../draft/proposal.ts";
 import { DeltafoldError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
+import { chancesOf } from "../sampling/chances.ts";
 import type { LiveStream, StreamEnd } from "./live-stream.ts";
 
 /** What a round did for a stream. */
@@ -33,7 +34,9 @@ export function drawNext(
   sampler.commit(id);
   stream.drafting?.push(id);
   stream.replyTokens++;
-  const stopped = sink.token(id);
+  const { topChances } = request;
+  const chances = topChances === undefined ? null : chancesOf(candidates, id, topChances);
+  const stopped = sink.token(id, chances);
   if (stopped || request.eosIds.has(id)) return { reason: "stop", error: null };
   if (stream.replyTokens === request.maxTokens) return { reason: "length", error: null };
   return null;

@@ -1,7 +1,9 @@
 import type { Candidates } from "../backend/candidates.ts";
 import type { Drafting } from "../draft/drafting.ts";
 import type { BackendError, DeltafoldError } from "../errors.ts";
-import type { SlotId, StreamId, TokenId } from "../ids.ts";
+import type { Position, SlotId, StreamId, TokenId } from "../ids.ts";
+import type { DrawChances } from "../sampling/chances.ts";
+import type { DrawConstraint } from "../sampling/constraint.ts";
 import type { SamplingParams } from "../sampling/params.ts";
 import { Sampler } from "../sampling/sampler.ts";
 import type { CacheMiss, PrefixKind } from "../state/cached-prefix.ts";
@@ -13,7 +15,7 @@ import { SpeculativeCounter, type SpeculativeCounts } from "./speculative.ts";
 export interface RoundRequest {
   /** At least one. */
   readonly promptIds: readonly TokenId[];
-  /** 0: the prompt is computed, for what it leaves in the cache. */
+  /** 0: only the prompt is computed. */
   readonly maxTokens: number;
   readonly sampling: SamplingParams;
   /** Tokens that end the reply; they are its last token. */
@@ -29,7 +31,17 @@ export interface RoundRequest {
    * Foreground unless said.
    */
   readonly priority?: "foreground" | "background";
+  /** What the reply may be; one stream's own. */
+  readonly constraint?: DrawConstraint;
+  /** With each token comes how likely it was, and so many of the likeliest. */
+  readonly topChances?: number;
+  /** The same for the prompt's tokens but the first: then `marks` must be absent. */
+  readonly promptChances?: boolean;
 }
+
+/** Whether a prompt is computed for what it leaves in the cache, and nobody waits for anything. */
+export const onlyWarms = ({ maxTokens, promptChances = false }: RoundRequest): boolean =>
+  maxTokens === 0 && !promptChances;
 
 /** A place in a prompt whose state is kept. */
 export interface PrefixMark {
@@ -41,8 +53,13 @@ export interface PrefixMark {
 /** Hears what happens to a stream, from inside a round: never slow, never throwing. */
 export interface RoundSink {
   prefilled(): void;
-  /** A committed token. Returns true where the reply ends here (a stop string). */
-  token(id: TokenId): boolean;
+  /**
+   * A committed token, with its chances where they were asked for. Returns true where the reply ends
+   * here (a stop string).
+   */
+  token(id: TokenId, chances: DrawChances | null): boolean;
+  /** The chances of a prompt's token; after a device was given away they may come again. */
+  promptToken?(position: Position, chances: DrawChances): void;
   finished(outcome: RoundOutcome): void;
   /** Where it is there: the whole row that the next token is drawn from. */
   row?(candidates: Candidates): void;
@@ -60,6 +77,8 @@ export interface RoundOutcome {
   readonly cachedRows: number;
   /** Why there were none; null where there were. */
   readonly cacheMiss: CacheMiss | null;
+  /** For how long it waited until it first had a slot, in ms; null where it never had one. */
+  readonly queueMs: number | null;
 }
 
 /** How a reply ends by itself, or fails. */
@@ -105,6 +124,8 @@ export class LiveStream {
 
   /** When it came. */
   readonly atMs: number;
+  /** When it first had a slot. */
+  admittedMs: number | null = null;
 
   constructor(
     id: StreamId,
@@ -117,7 +138,7 @@ export class LiveStream {
     this.atMs = atMs;
     this.request = request;
     this.sink = sink;
-    this.sampler = new Sampler(request.sampling, request.promptIds);
+    this.sampler = new Sampler(request.sampling, request.promptIds, request.constraint);
     this.drafting = drafting;
     this.ids = [...request.promptIds];
   }
@@ -138,7 +159,8 @@ export class LiveStream {
 
   /** How many of a row's first candidates its draws read; 0: the whole row. */
   get candidatesNeeded(): number {
-    return this.sink.row ? 0 : this.sampler.candidatesNeeded;
+    const whole = this.sink.row || this.request.topChances !== undefined;
+    return whole ? 0 : this.sampler.candidatesNeeded;
   }
 
   /** Tokens that the reply may still have. */

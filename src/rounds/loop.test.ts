@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
+import type { Candidates } from "../backend/candidates.ts";
 import type { FakeOptions } from "../backend/fake/fake.ts";
 import { FakeBackend } from "../backend/fake/fake.ts";
+import { QueueFullError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { queueRequestsMax } from "../limits.ts";
 import { tinyShape } from "../model/tiny-shape.ts";
+import { chancesOf, type DrawChances } from "../sampling/chances.ts";
 import { plainSampling, type SamplingParams } from "../sampling/params.ts";
 import type { RoundOutcome, RoundRequest } from "./live-stream.ts";
 import { RoundLoop } from "./loop.ts";
@@ -233,4 +236,62 @@ test("a long prompt doesn't hold up a stream that decodes, nor a short prompt", 
   expect(
     order.slice(0, order.indexOf("long")).filter((name) => name === "first").length,
   ).toBeGreaterThan(15);
+});
+
+test("chances come with every token, and are those of its whole row", async () => {
+  const rows: Candidates[] = [];
+  const chances: (DrawChances | null)[] = [];
+  const loop = new RoundLoop(fake(), { chunkRows: 128 });
+  const { promise, resolve } = Promise.withResolvers<RoundOutcome>();
+  loop.submit(request({ topChances: 3 }), {
+    prefilled: () => {},
+    row: (row) => rows.push(row),
+    token: (id, of) => {
+      expect(of).toEqual(chancesOf(rows.at(-1)!, id, 3));
+      chances.push(of);
+      return false;
+    },
+    finished: resolve,
+  });
+  expect((await promise).error).toBeNull();
+  expect(chances).toHaveLength(12);
+  expect(chances.every((each) => each!.top[0]!.id === each!.id)).toBe(true);
+});
+
+test("a prompt's chances don't depend on how it is cut, and cost its reply nothing", async () => {
+  const promptIds = Array.from({ length: 45 }, (_, at) => (at * 7) % 50);
+  const told = async (chunk: number, maxTokens: number) => {
+    const loop = new RoundLoop(fake(), { chunkRows: chunk });
+    const found = new Map<number, DrawChances>();
+    const ids: TokenId[] = [];
+    const { promise, resolve } = Promise.withResolvers<RoundOutcome>();
+    loop.submit(request({ promptIds, maxTokens, topChances: 2, promptChances: true }), {
+      prefilled: () => {},
+      token: (id) => {
+        ids.push(id);
+        return false;
+      },
+      promptToken: (position, of) => found.set(position, of),
+      finished: resolve,
+    });
+    expect(await promise).toMatchObject({ reason: "length", error: null });
+    return { ids, found };
+  };
+  const whole = await told(128, 6);
+  expect([...whole.found.keys()]).toEqual(promptIds.slice(1).map((_, at) => at + 1));
+  for (const [position, { id, top }] of whole.found) {
+    expect([id, top.length]).toEqual([promptIds[position], 2]);
+  }
+  expect(whole.ids).toEqual((await solo({ promptIds, maxTokens: 6 })).ids);
+  for (const chunk of [1, 7, 16]) expect(await told(chunk, 6)).toEqual(whole);
+  expect(await told(128, 0)).toEqual({ ids: [], found: whole.found });
+});
+
+test("a request for a prompt's chances alone is one that is queued and counted", async () => {
+  const loop = new RoundLoop(fake(), { chunkRows: 128, queueMax: 1 });
+  const ask = { maxTokens: 0, promptChances: true };
+  const runs = [start(loop, ask), start(loop, ask)];
+  expect(loop.counts).toEqual({ waiting: 2, running: 0 });
+  expect(() => start(loop, ask)).toThrow(QueueFullError);
+  for (const { outcome } of runs) expect((await outcome).reason).toBe("length");
 });

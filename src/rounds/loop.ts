@@ -1,4 +1,5 @@
 import type { Backend, BackendInfo } from "../backend/backend.ts";
+import type { Candidates } from "../backend/candidates.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import type { DraftingSource } from "../draft/drafting.ts";
 import {
@@ -12,6 +13,7 @@ import {
 import { streamId } from "../ids.ts";
 import { decodeShareDefault, pageRows, queueRequestsMax, roundRowsMax } from "../limits.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
+import { chancesOf } from "../sampling/chances.ts";
 import { contextFingerprint, stateFingerprint } from "../state/fingerprint.ts";
 import { drawNext } from "./accept.ts";
 import { decodeRound, roundPlaces, type StreamEnds } from "./decode-round.ts";
@@ -19,10 +21,17 @@ import { DecodeShare } from "./decode-share.ts";
 import { extendContext, makeRoom } from "./drafter-context.ts";
 import { FinishRate } from "./finish-rate.ts";
 import { type BackendCondition, LiveBackend } from "./live-backend.ts";
-import { LiveStream, type RoundOutcome, type RoundRequest, type RoundSink } from "./live-stream.ts";
+import {
+  LiveStream,
+  onlyWarms,
+  type RoundOutcome,
+  type RoundRequest,
+  type RoundSink,
+} from "./live-stream.ts";
 import { byTurn, nextToAdmit, nextToFill, passOver, promote, toYield } from "./schedule.ts";
 import { type CacheOptions, StreamMemory } from "./stream-memory.ts";
 import { streamSegment } from "./stream-segment.ts";
+import { LoopTally, type LoopTotals } from "./totals.ts";
 
 /** Streams by what they do right now. */
 export interface LoopCounts {
@@ -62,6 +71,7 @@ export class RoundLoop implements AsyncDisposable {
   readonly #memory: StreamMemory;
   readonly #share: DecodeShare;
   readonly #rate = new FinishRate();
+  readonly #tally = new LoopTally();
   readonly #streams: LiveStream[] = [];
   #running: Promise<void> | null = null;
   /** Ends the wait for a disk: there is something else to do. */
@@ -85,9 +95,20 @@ export class RoundLoop implements AsyncDisposable {
 
   /** Those that only compute a prompt for the cache are none. */
   get counts(): LoopCounts {
-    const replying = this.#streams.filter(({ request }) => request.maxTokens > 0);
+    const replying = this.#streams.filter(({ request }) => !onlyWarms(request));
     const waiting = replying.filter(({ phase }) => phase === "waiting").length;
     return { waiting, running: replying.length - waiting };
+  }
+
+  /** What was done since it began. */
+  get totals(): LoopTotals {
+    return this.#tally.totals;
+  }
+
+  /** Pages that streams hold, and all there are. Those that are only cached are free for whoever comes. */
+  get pages(): { readonly held: number; readonly total: number } {
+    const held = new Set(this.#streams.flatMap(({ pages }) => pages?.pages ?? []));
+    return { held: held.size, total: this.info.pages };
   }
 
   /** What the backend at hand is. */
@@ -121,7 +142,7 @@ export class RoundLoop implements AsyncDisposable {
     if (this.#closed) throw new BackendError("The engine is closed.");
     const { promptIds, maxTokens, sampling, draft } = request;
     invariant(promptIds.length > 0 && maxTokens >= 0, "an empty request");
-    this.checkRoom(promptIds.length, maxTokens, request.priority === "background");
+    this.checkRoom(request);
     const drafting = draft ? (this.#drafting?.(sampling) ?? null) : null;
     if (drafting) for (const id of promptIds) drafting.push(id);
     const id = streamId(this.#nextId++);
@@ -139,16 +160,17 @@ export class RoundLoop implements AsyncDisposable {
    * Whether a request may come now, and could ever be served.
    * @throws RequestTooLargeError, QueueFullError
    */
-  checkRoom(promptTokens: number, maxTokens: number, background: boolean): void {
+  checkRoom(request: RoundRequest): void {
     const places = this.info.pages * pageRows;
-    const tokens = promptTokens + maxTokens;
+    const tokens = request.promptIds.length + request.maxTokens;
     if (tokens > places) throw new RequestTooLargeError(tokens, places);
     // Passes that only warm the cache are bounded by those who ask for them.
-    if (maxTokens === 0) return;
+    if (onlyWarms(request)) return;
+    const background = request.priority === "background";
     // Those that a free slot awaits are not queued; nobody is refused for those that yield to him.
     const alike = this.#streams.filter(
-      ({ phase, request, background: yields }) =>
-        phase === "waiting" && yields === background && request.maxTokens > 0,
+      (each) =>
+        each.phase === "waiting" && each.background === background && !onlyWarms(each.request),
     );
     const waiting = alike.length - this.#memory.free.slots;
     if (waiting >= this.#queueMax) throw new QueueFullError(waiting, this.#rate.secondsEach);
@@ -191,7 +213,10 @@ export class RoundLoop implements AsyncDisposable {
       await this.#finish(stream, "cancelled");
     }
     promote(this.#streams, this.#clock.nowMs());
-    for (const stream of toYield(this.#streams)) await this.#memory.park(stream);
+    for (const stream of toYield(this.#streams)) {
+      await this.#memory.park(stream);
+      this.#tally.parked(1);
+    }
     await this.#admit();
     const { filling, decoding } = await this.#prepare();
     const fill = filling && this.#fill(filling);
@@ -217,6 +242,7 @@ export class RoundLoop implements AsyncDisposable {
       if (!stream || !this.#memory.canAdmit(stream, this.#holders)) return;
       try {
         this.#memory.admit(stream);
+        stream.admittedMs ??= this.#clock.nowMs();
       } catch (cause) {
         await this.#finish(stream, "error", this.#failure(cause));
         if (this.#live.lost) return;
@@ -230,6 +256,7 @@ export class RoundLoop implements AsyncDisposable {
     const due = this.#share.fillDue || decoding.length === 0;
     const next = due ? await this.#nextToFill() : null;
     const fed = [...decoding, ...(next ? [next] : [])].sort(byTurn);
+    const holders = this.#holders.length;
     for (const stream of fed) {
       // One that was served before it may have taken its slot.
       if (stream.slot === null) continue;
@@ -237,6 +264,7 @@ export class RoundLoop implements AsyncDisposable {
         stream === next ? next.rows + this.#chunkOf(next) : roundPlaces(this.#live.current, stream);
       await this.#memory.grow(stream, places, this.#holders);
     }
+    this.#tally.parked(holders - this.#holders.length);
     const ready = (stream: LiveStream) => stream.slot !== null;
     const filling = next && ready(next) ? next : null;
     if (filling) passOver(this.#streams, filling);
@@ -299,7 +327,10 @@ export class RoundLoop implements AsyncDisposable {
 
   /** Rows of a stream's next chunk, which ends where its state is to be kept. */
   #chunkOf({ rows, toFill, request }: LiveStream): number {
-    const most = Math.min(this.#chunkRows, toFill);
+    const rowsMax = request.promptChances
+      ? Math.min(this.#chunkRows, this.info.drawsMax)
+      : this.#chunkRows;
+    const most = Math.min(rowsMax, toFill);
     const mark = request.marks?.find((each) => each.rows > rows);
     return mark ? Math.min(most, mark.rows - rows) : most;
   }
@@ -309,19 +340,27 @@ export class RoundLoop implements AsyncDisposable {
     const rows = this.#chunkOf(stream);
     const last = stream.toFill === rows;
     const draws = last && stream.request.maxTokens > 0;
+    const { promptChances = false } = stream.request;
+    const count = this.#tally.began("prompt", [stream]);
     try {
       const backend = this.#live.current;
       makeRoom(backend, [stream], () => rows);
-      const plan = planPass([chunkSegment(stream, rows, draws)]);
+      const plan = planPass([
+        chunkSegment(stream, rows, promptChances ? "all" : draws ? "last" : "none"),
+      ]);
       const result = await backend.read(backend.prefill(plan));
+      if (promptChances) tellChances(stream, result.draws);
       stream.rows += rows;
       if (!last) return [];
+      this.#tally.prompted(stream);
       if (!draws) return [[stream, { reason: "length", error: null }]];
-      const end = drawNext(stream, result.draws[0]!, stream.ids.length);
+      const end = drawNext(stream, result.draws.at(-1)!, stream.ids.length);
       stream.phase = "decoding";
       return end ? [[stream, end]] : [];
     } catch (cause) {
       return [[stream, { reason: "error", error: this.#failure(cause) }]];
+    } finally {
+      count();
     }
   }
 
@@ -338,11 +377,14 @@ export class RoundLoop implements AsyncDisposable {
     const timed = alone && streams.length === 1;
     const elapsed = () => (timed ? this.#clock.nowMs() - start : null);
     const toError = (cause: unknown) => this.#failure(cause);
+    const count = this.#tally.began("round", streams);
     try {
       return await decodeRound(this.#live.current, streams, toError, elapsed);
     } catch (cause) {
       const end = { reason: "error", error: this.#failure(cause) } as const;
       return streams.map((stream) => [stream, end] as const);
+    } finally {
+      count();
     }
   }
 
@@ -404,20 +446,39 @@ type Prints = Pick<RoundOutcome, "stateSha" | "contextSha">;
 type Ending = Prints & Pick<RoundOutcome, "reason" | "error">;
 const noPrints: Prints = { stateSha: null, contextSha: null };
 
-function tellEnd({ cached, speculative: { counts }, sink }: LiveStream, ending: Ending): void {
+function tellEnd(stream: LiveStream, ending: Ending): void {
+  const { cached, sink, admittedMs, atMs } = stream;
   const { rows: cachedRows, miss: cacheMiss } = cached ?? { rows: 0, miss: null };
+  const queueMs = admittedMs === null ? null : admittedMs - atMs;
   try {
-    sink.finished({ ...ending, speculative: counts, cachedRows, cacheMiss });
+    const { counts: speculative } = stream.speculative;
+    sink.finished({ ...ending, speculative, cachedRows, cacheMiss, queueMs });
   } catch {
     // The stream has ended whatever its listener makes of it; the others go on.
   }
 }
 
+/** How likely the prompt's tokens were that follow the rows of a chunk. */
+function tellChances(stream: LiveStream, draws: readonly (Candidates | DeltafoldError)[]): void {
+  const { promptIds, topChances = 0 } = stream.request;
+  for (const [row, draw] of draws.entries()) {
+    const position = stream.rows + row + 1;
+    const id = promptIds[position];
+    if (id === undefined) return;
+    if (draw instanceof DeltafoldError) throw draw;
+    stream.sink.promptToken?.(position, chancesOf(draw, id, topChances));
+  }
+}
+
 /** The next rows of what a stream has to be fed. */
-function chunkSegment(stream: LiveStream, rows: number, draws: boolean): SegmentRequest {
+function chunkSegment(
+  stream: LiveStream,
+  rows: number,
+  draw: SegmentRequest["draw"],
+): SegmentRequest {
   return {
     ...streamSegment(stream, stream.rows, stream.ids.slice(stream.rows, stream.rows + rows)),
-    draw: draws ? "last" : "none",
+    draw,
     candidates: stream.candidatesNeeded,
     keepLogits: stream.request.fingerprint,
   };

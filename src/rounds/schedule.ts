@@ -1,4 +1,4 @@
-import type { LiveStream } from "./live-stream.ts";
+import { type LiveStream, onlyWarms } from "./live-stream.ts";
 
 /** A prompt that others with less left were given so many chunks before has the next. */
 const passesOverMost = 8;
@@ -10,7 +10,7 @@ const yieldsMsMost = 60_000;
 export function promote(streams: readonly LiveStream[], nowMs: number): void {
   for (const stream of streams) {
     // A pass that only warms the cache has nobody who waits for it.
-    if (stream.request.maxTokens > 0 && nowMs - stream.atMs > yieldsMsMost) stream.promoted = true;
+    if (!onlyWarms(stream.request) && nowMs - stream.atMs > yieldsMsMost) stream.promoted = true;
   }
 }
 

@@ -20,6 +20,8 @@ export interface DrafterCounts {
 export class SpeculativeCounter {
   #rounds = 0;
   #tokens = 0;
+  #drafted = 0;
+  #accepted = 0;
   readonly #drafters = new Map<string, { rounds: number; drafted: number; accepted: number }>();
 
   /** A round that brought `tokens`; `drafter` proposed where there was a proposal. */
@@ -27,6 +29,8 @@ export class SpeculativeCounter {
     this.#rounds++;
     this.#tokens += tokens;
     if (drafter === null) return;
+    this.#drafted += drafted;
+    this.#accepted += accepted;
     const counts = this.#drafters.get(drafter) ?? { rounds: 0, drafted: 0, accepted: 0 };
     counts.rounds++;
     counts.drafted += drafted;
@@ -34,14 +38,19 @@ export class SpeculativeCounter {
     this.#drafters.set(drafter, counts);
   }
 
+  get drafted(): number {
+    return this.#drafted;
+  }
+
+  get accepted(): number {
+    return this.#accepted;
+  }
+
   get counts(): SpeculativeCounts {
-    const drafters = [...this.#drafters.values()];
-    const sum = (field: "drafted" | "accepted") =>
-      drafters.reduce((total, counts) => total + counts[field], 0);
     return {
       rounds: this.#rounds,
-      drafted: sum("drafted"),
-      accepted: sum("accepted"),
+      drafted: this.#drafted,
+      accepted: this.#accepted,
       tokensPerRound: this.#rounds === 0 ? null : this.#tokens / this.#rounds,
       byDrafter: Object.fromEntries(
         [...this.#drafters].map(([name, counts]) => [name, { ...counts }]),

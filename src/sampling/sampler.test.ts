@@ -4,6 +4,7 @@ import { orderCandidates } from "../backend/candidates.ts";
 import { InvariantError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { type LogitAdjustments, noAdjustments } from "./adjust.ts";
+import type { DrawConstraint } from "./constraint.ts";
 import { drawToken } from "./draw.ts";
 import { candidatesNeeded, type SamplingParams } from "./params.ts";
 import { Sampler } from "./sampler.ts";
@@ -179,4 +180,70 @@ test("a row is left as it came", () => {
   const adjust = { repetitionPenalty: 9, logitBias: new Map([[0, 50]]) };
   expect(new Sampler(sampling(greedy, adjust), [1]).draw(row, 1)).toBe(0);
   expect(row).toEqual(before);
+});
+
+/** Allows the ids that aren't multiples of what was committed last. */
+class NoMultiples implements DrawConstraint {
+  readonly narrows: boolean = true;
+  #last = 2;
+
+  forced(): TokenId | null {
+    return null;
+  }
+
+  allowed(): Int32Array {
+    const set = new Int32Array(19);
+    for (let id = 0; id < 600; id++) {
+      if (id % this.#last !== 0) set[id >>> 5]! |= 1 << (id & 31);
+    }
+    return set;
+  }
+
+  commit(id: TokenId): void {
+    this.#last = id;
+  }
+}
+
+test("a constraint takes tokens out before anything is chosen among the rest", () => {
+  const logits = Float32Array.from({ length: 600 }, (_, id) => ((id * 7919 + 13) % 1000) / 125);
+  const samplings = [sampling(greedy), sampling([0.9, 5, 0.8, 0.01]), sampling([1, 0, 1, 0])];
+  for (const params of samplings) {
+    const sampler = new Sampler(params, [1], new NoMultiples());
+    expect(sampler.candidatesNeeded).toBe(0);
+    let last = 2;
+    for (let position = 1; position < 40; position++) {
+      const left = logits.map((logit, id) => (id % last === 0 ? -1e9 : logit));
+      const row = orderCandidates(left, candidatesNeeded(params), position);
+      const expected = drawToken(row, params, position);
+      expect(next(sampler, logits, position)).toBe(expected);
+      last = expected;
+    }
+  }
+});
+
+test("a forced token comes whatever the row says, and needs no more of it", () => {
+  const forced: (TokenId | null)[] = [7, null, 8];
+  const committed: TokenId[] = [];
+  const constraint: DrawConstraint = {
+    narrows: false,
+    forced: () => forced[committed.length]!,
+    allowed: () => null,
+    commit: (id) => committed.push(id),
+  };
+  const sampler = new Sampler(sampling(greedy), [1], constraint);
+  expect(sampler.candidatesNeeded).toBe(1);
+  const logits = Float32Array.of(0, 0, 5, 0, 0, 0, 0, 0, 0);
+  expect([1, 2, 3].map((position) => next(sampler, logits, position))).toEqual([7, 2, 8]);
+  expect(committed).toEqual([7, 2, 8]);
+});
+
+test("a constraint that leaves nothing is a bug", () => {
+  const none: DrawConstraint = {
+    narrows: true,
+    forced: () => null,
+    allowed: () => new Int32Array(1),
+    commit: () => {},
+  };
+  const sampler = new Sampler(sampling(greedy), [1], none);
+  expect(() => next(sampler, Float32Array.of(1, 2), 1)).toThrow(InvariantError);
 });

@@ -1,7 +1,9 @@
 import type { Candidates } from "../backend/candidates.ts";
+import { invariant } from "../errors.ts";
 import type { Position, TokenId } from "../ids.ts";
 import { adjusts } from "./adjust.ts";
 import { AdjustedRows } from "./adjusted-rows.ts";
+import { type DrawConstraint, hasToken, type TokenSet } from "./constraint.ts";
 import { drawToken } from "./draw.ts";
 import { candidatesNeeded, type SamplingParams } from "./params.ts";
 
@@ -14,18 +16,24 @@ export class Sampler {
   readonly #params: SamplingParams;
   /** Null where no logit changes: draws are then `drawToken`'s, and nothing is counted. */
   readonly #adjusted: AdjustedRows | null;
+  readonly #constraint: DrawConstraint | null;
 
-  constructor(params: SamplingParams, promptIds: readonly TokenId[]) {
+  constructor(
+    params: SamplingParams,
+    promptIds: readonly TokenId[],
+    constraint: DrawConstraint | null = null,
+  ) {
     this.#params = params;
     this.#adjusted = adjusts(params.adjust) ? new AdjustedRows(params.adjust, promptIds) : null;
+    this.#constraint = constraint;
   }
 
   /**
-   * How many of a row's first candidates a draw reads; 0 means all of them. Adjustments need all: a
-   * token may rise from anywhere.
+   * How many of a row's first candidates a draw reads; 0 means all of them. Adjustments and
+   * constraints need all: a token may rise from anywhere.
    */
   get candidatesNeeded(): number {
-    return this.#adjusted ? 0 : candidatesNeeded(this.#params);
+    return this.#adjusted || this.#constraint?.narrows ? 0 : candidatesNeeded(this.#params);
   }
 
   /**
@@ -34,13 +42,28 @@ export class Sampler {
    * @param position absolute: the index the drawn token will have in its stream
    */
   draw(candidates: Candidates, position: Position): TokenId {
-    const count = candidatesNeeded(this.#params);
+    const forced = this.#constraint?.forced() ?? null;
+    if (forced !== null) return forced;
+    const allowed = this.#constraint?.allowed() ?? null;
+    const count = allowed ? 0 : candidatesNeeded(this.#params);
     const row = this.#adjusted ? this.#adjusted.reorder(candidates, count) : candidates;
-    return drawToken(row, this.#params, position);
+    return drawToken(allowed ? within(row, allowed) : row, this.#params, position);
   }
 
   /** Tells of a token that the reply has from now on, in the reply's order and once each. */
   commit(id: TokenId): void {
     this.#adjusted?.commit(id);
+    this.#constraint?.commit(id);
   }
+}
+
+/** The candidates that are in a set, in their order: top-k and the like then choose among these. */
+function within({ ids, logits }: Candidates, allowed: TokenSet): Candidates {
+  const places: number[] = [];
+  for (let at = 0; at < ids.length; at++) if (hasToken(allowed, ids[at]!)) places.push(at);
+  invariant(places.length > 0, "a constraint that allows no token of the vocabulary");
+  return {
+    ids: Int32Array.from(places, (at) => ids[at]!),
+    logits: Float32Array.from(places, (at) => logits[at]!),
+  };
 }

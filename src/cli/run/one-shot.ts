@@ -1,6 +1,6 @@
 import type { Engine, ReplyRequest } from "../../engine.ts";
 import type { TokenId } from "../../ids.ts";
-import { speculativeOf } from "../../serve/reply-format.ts";
+import { speculativeOf } from "../../serve/reply-extras.ts";
 import type { Reply, Stream } from "../../stream.ts";
 import type { CliIo } from "../io.ts";
 import { printReply, speedLine } from "./print-reply.ts";

@@ -7,12 +7,16 @@ import { printReply, type ReplyParts, speedLine } from "./print-reply.ts";
 
 const done: Reply = {
   ids: [1, 2, 3],
+  events: [],
   text: "",
   reasoning: "",
   content: "",
   toolCalls: [],
   finishReason: "stop",
   stopSequence: null,
+  reasoningTokens: 0,
+  logprobs: null,
+  promptLogprobs: null,
   promptTokens: 1,
   cachedTokens: 0,
   cacheMiss: "no_match",

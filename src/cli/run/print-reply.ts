@@ -19,7 +19,7 @@ export async function printReply({ stdout }: CliIo, stream: ReplyParts): Promise
   };
   try {
     for await (const event of stream) {
-      if (event.type === "toolCall") continue;
+      if (event.type !== "reasoning" && event.type !== "content") continue;
       if (event.type === "reasoning" && !stdout.isTTY) continue;
       if (kind === "reasoning" && event.type === "content") write("\n\n");
       kind = event.type;

@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import type { TokenId } from "./ids.ts";
+import { ReplyConstraint, type ReplyForm } from "./reply-constraint.ts";
+import { allTokensBut, hasToken, type TokenSet } from "./sampling/constraint.ts";
+
+const [end, closeA, closeB, gap] = [9, 100, 101, 50];
+const goesOn = allTokensBut([3], 128);
+const block = { closingId: end, closing: [closeA, end, closeB], between: [gap], goesOn };
+const set = Int32Array.of(6);
+
+class Form implements ReplyForm {
+  readonly seen: TokenId[] = [];
+  /** Tokens that were said to be left, each time. */
+  readonly left: number[] = [];
+
+  forced(tokensLeft: number): TokenId | null {
+    return tokensLeft === 1 ? 3 : null;
+  }
+
+  allowed(tokensLeft: number): Int32Array {
+    this.left.push(tokensLeft);
+    return set;
+  }
+
+  commit(id: TokenId): void {
+    this.seen.push(id);
+  }
+}
+
+/**
+ * Commits what is forced, and otherwise what is wished for; says what was forced and allowed.
+ * @param count tokens of the reply; unless given, it ends with the last wish
+ */
+function walk(constraint: ReplyConstraint, wishes: readonly TokenId[], count = 0) {
+  const reply: TokenId[] = [];
+  const forced: TokenId[] = [];
+  const allowed: (TokenSet | null)[] = [];
+  let next = 0;
+  while (next < wishes.length || reply.length < count) {
+    const only = constraint.forced();
+    if (only !== null) forced.push(only);
+    else allowed.push(constraint.allowed());
+    const id = only ?? wishes[next++]!;
+    constraint.commit(id);
+    reply.push(id);
+  }
+  return { reply, forced, allowed };
+}
+
+test("a think block is closed behind its budget, once", () => {
+  const constraint = new ReplyConstraint({ ...block, budget: 2 }, null, 99);
+  expect(constraint.narrows).toBe(false);
+  const { reply, forced } = walk(constraint, [1, 2, 3, end, 4]);
+  expect(reply).toEqual([1, 2, closeA, end, closeB, 3, end, 4]);
+  expect(forced).toEqual(block.closing);
+});
+
+test("a budget of nothing closes the block at once", () => {
+  const { reply } = walk(new ReplyConstraint({ ...block, budget: 0 }, null, 99), [1]);
+  expect(reply).toEqual([closeA, end, closeB, 1]);
+});
+
+test("a block that the model closes in time is left alone", () => {
+  for (const budget of [2, 3, null]) {
+    const { reply, forced } = walk(new ReplyConstraint({ ...block, budget }, null, 99), [
+      1,
+      end,
+      2,
+      3,
+    ]);
+    expect([reply, forced]).toEqual([[1, end, 2, 3], []]);
+  }
+});
+
+test("asked twice, the same token is forced; nothing moves before the commit", () => {
+  const constraint = new ReplyConstraint({ ...block, budget: 0 }, null, 99);
+  expect([constraint.forced(), constraint.forced()]).toEqual([closeA, closeA]);
+});
+
+test("a form begins behind the block, and sees nothing of it", () => {
+  for (const [budget, thought, forced] of [
+    [null, [1, 9], [gap]],
+    [1, [1], block.closing],
+  ] as const) {
+    const form = new Form();
+    const constraint = new ReplyConstraint({ ...block, budget }, form, 99);
+    expect(constraint.narrows).toBe(true);
+    const walked = walk(constraint, [...thought, 7, 8]);
+    expect(walked.forced).toEqual(forced);
+    expect(form.seen).toEqual([7, 8]);
+    expect(walked.allowed).toEqual([...thought.map(() => goesOn), set, set]);
+  }
+});
+
+test("without a block, a form begins at once", () => {
+  const form = new Form();
+  const { allowed } = walk(new ReplyConstraint(null, form, 99), [1, end]);
+  expect(allowed).toEqual([set, set]);
+  expect(form.seen).toEqual([1, end]);
+});
+
+test("in a block that a form has to follow, nothing ends the reply", () => {
+  const ids = Array.from({ length: 128 }, (_, id) => id);
+  expect(ids.filter((id) => !hasToken(goesOn, id))).toEqual([3]);
+  const free = new ReplyConstraint({ ...block, budget: 5 }, null, 99);
+  expect(free.allowed()).toBeNull();
+});
+
+test("a form learns how many tokens the block has left it, and can force one", () => {
+  const form = new Form();
+  const constraint = new ReplyConstraint({ ...block, budget: 1 }, form, 8);
+  const { reply, forced } = walk(constraint, [1, 7, 8, 6], 8);
+  expect(form.left).toEqual([4, 3, 2]);
+  expect(reply).toEqual([1, ...block.closing, 7, 8, 6, 3]);
+  expect(forced).toEqual([...block.closing, 3]);
+});
+
+test("nothing ends a form that has yet to begin", () => {
+  const constraint = new ReplyConstraint({ ...block, budget: null }, new Form(), 1);
+  expect([constraint.forced(), constraint.allowed()]).toEqual([null, goesOn]);
+});
