@@ -2,7 +2,7 @@ import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ["src/**/*.test.ts"],
+    include: ["src/**/*.test.ts", "web/src/**/*.test.{ts,tsx}"],
     // Two cores: compute threads and workers must not fight each other into timeouts.
     maxWorkers: 2,
     // A software GPU compiles a large kernel for many seconds where nothing is cached yet.

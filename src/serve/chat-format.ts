@@ -1,54 +1,101 @@
 import type { ReplyEvent } from "../engine.ts";
-import type { Reply } from "../stream.ts";
-import { extrasOf, type ReplyFormat, type ReplyHead, randomId, usageOf } from "./reply-format.ts";
+import type { DeltafoldError } from "../errors.ts";
+import type { Reply, TokenLogprob } from "../stream.ts";
+import { errorBody } from "./error-reply.ts";
+import { chatLogprobs } from "./logprobs-format.ts";
+import { extrasOf, usageOf } from "./reply-extras.ts";
+import { doneFrame, frame, type ReplyFormat, type ReplyHead, randomId } from "./reply-format.ts";
+
+/** What was written of one choice so far. */
+interface Written {
+  calls: number;
+  /** Of tokens whose chunk is still to come. */
+  logprobs: TokenLogprob[];
+}
 
 /** chat.completion and chat.completion.chunk. */
 export class ChatFormat implements ReplyFormat {
   readonly #head: ReplyHead;
   readonly #includeUsage: boolean;
-  #calls = 0;
+  readonly #choices: readonly Written[];
 
-  constructor(head: ReplyHead, includeUsage: boolean) {
+  /** @param choices how many replies there are */
+  constructor(head: ReplyHead, includeUsage: boolean, choices: number) {
     this.#head = head;
     this.#includeUsage = includeUsage;
+    this.#choices = Array.from({ length: choices }, () => ({ calls: 0, logprobs: [] }));
   }
 
-  whole(reply: Reply): object {
-    const { finishReason: finish_reason } = reply;
-    const message = messageOf(reply);
+  whole(replies: readonly Reply[]): object {
+    const [only] = replies.length === 1 ? replies : [];
     return {
       ...this.#head,
       object: "chat.completion",
-      choices: [{ index: 0, message, logprobs: null, finish_reason }],
-      usage: usageOf(reply),
-      ...extrasOf(reply),
+      choices: replies.map((reply, index) => ({
+        index,
+        message: messageOf(reply),
+        logprobs: reply.logprobs && chatLogprobs(reply.logprobs),
+        finish_reason: reply.finishReason,
+        ...(!only && extrasOf(reply)),
+      })),
+      usage: usageOf(replies),
+      ...(only && extrasOf(only)),
     };
   }
 
-  opening(): object[] {
-    return [this.#chunk({ role: "assistant", content: "" }, null)];
+  opening(): string {
+    const delta = { role: "assistant", content: "" };
+    return this.#choices.map((_, choice) => this.#chunk(choice, delta)).join("");
   }
 
-  part(event: ReplyEvent): object {
-    if (event.type === "content") return this.#chunk({ content: event.text }, null);
-    if (event.type === "reasoning") return this.#chunk({ reasoning_content: event.text }, null);
-    const call = { index: this.#calls++, ...toolCall(event) };
-    return this.#chunk({ tool_calls: [call] }, null);
+  part(event: ReplyEvent, choice: number): string {
+    const written = this.#choices[choice]!;
+    if (event.type === "logprobs") {
+      written.logprobs.push(...event.tokens);
+      return "";
+    }
+    return this.#chunk(choice, deltaOf(event, written));
   }
 
-  closing(reply: Reply): object[] {
-    const last = { ...this.#chunk({}, reply.finishReason), ...extrasOf(reply) };
-    if (!this.#includeUsage) return [last];
-    return [last, { ...this.#chunkHead(), choices: [], usage: usageOf(reply) }];
+  ended(reply: Reply, choice: number): string {
+    return this.#chunk(choice, {}, reply.finishReason, extrasOf(reply));
   }
 
-  #chunk(delta: object, finish_reason: Reply["finishReason"] | null): object {
-    return { ...this.#chunkHead(), choices: [{ index: 0, delta, finish_reason }] };
+  closing(replies: readonly Reply[]): string {
+    if (!this.#includeUsage) return doneFrame;
+    return frame({ ...this.#chunkHead, choices: [], usage: usageOf(replies) }) + doneFrame;
   }
 
-  #chunkHead(): object {
+  failed(error: DeltafoldError): string {
+    return frame(errorBody(error), "error") + doneFrame;
+  }
+
+  #chunk(
+    index: number,
+    delta: object,
+    finish_reason: Reply["finishReason"] | null = null,
+    extras: object = {},
+  ): string {
+    const written = this.#choices[index]!;
+    const logprobs = written.logprobs.length > 0 ? chatLogprobs(written.logprobs) : null;
+    written.logprobs = [];
+    const choice = { index, delta, ...(logprobs && { logprobs }), finish_reason };
+    return frame({ ...this.#chunkHead, choices: [choice], ...extras });
+  }
+
+  get #chunkHead(): object {
     return { ...this.#head, object: "chat.completion.chunk" };
   }
+}
+
+function deltaOf(event: Exclude<ReplyEvent, { type: "logprobs" }>, written: Written): object {
+  if (event.type === "content") return { content: event.text };
+  if (event.type === "reasoning") return { reasoning_content: event.text };
+  if (event.type === "toolCall") {
+    const index = written.calls++;
+    return { tool_calls: [{ index, ...toolCall({ name: event.name, arguments: "" }) }] };
+  }
+  return { tool_calls: [{ index: written.calls - 1, function: { arguments: event.text } }] };
 }
 
 /** Content that a model wrote beside its calls is kept, as it is in a stream. */

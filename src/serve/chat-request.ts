@@ -1,10 +1,29 @@
 import { z } from "zod";
-import type { ChatMessage, ChatRequest, ToolSpec } from "../engine.ts";
+import {
+  type ChatMessage,
+  type ChatRequest,
+  type GrammarSpec,
+  reasoningEfforts,
+  type ToolSpec,
+} from "../engine.ts";
 import { InputError } from "../errors.ts";
-import { messagesMax } from "../limits.ts";
+import { messagesMax, topLogprobsMax } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
-import { asGiven, list, mapping, parseFields, rawList, text, withoutNulls } from "./fields.ts";
+import {
+  asGiven,
+  countTo,
+  flag,
+  list,
+  mapping,
+  parseFields,
+  rawList,
+  text,
+  wholeNumber,
+  withoutNulls,
+} from "./fields.ts";
+import { eosEndsForms, parseGrammar, theForm } from "./grammar-fields.ts";
 import { type Delivery, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
+import { chooseTools, toolChoice } from "./tool-choice.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
 type Content = NonNullable<ChatMessage["content"]>;
@@ -48,33 +67,66 @@ const tool = asGiven<ToolSpec>(
   ),
 );
 
+const effort = z.enum(reasoningEfforts, { error: `one of ${reasoningEfforts.join(", ")}` });
+
 const chatFields = z.object({
   ...replyShape,
   messages: list(message),
   tools: list(tool).nullish(),
-  tool_choice: z.unknown().optional(),
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: flag.nullish(),
   chat_template_kwargs: mapping.nullish(),
+  reasoning_effort: effort.nullish(),
+  thinking_budget: wholeNumber.nullish(),
+  logprobs: flag.nullish(),
+  top_logprobs: countTo(topLogprobsMax).nullish(),
 });
 
-/**
- * A body of /v1/chat/completions.
- * @throws InputError naming the field at fault
- */
-export function parseChat(body: JsonObject): { request: ChatRequest; delivery: Delivery } {
+/** A body of /v1/chat/completions. */
+export interface ParsedChat {
+  /** All but the form, which is the engine's to make. */
+  readonly request: ChatRequest;
+  readonly delivery: Delivery;
+  readonly form: GrammarSpec | null;
+}
+
+/** @throws InputError naming the field at fault */
+export function parseChat(body: JsonObject): ParsedChat {
   const fields = parseFields(chatFields, body);
   refuseUnsupported(body);
-  const { messages, tools, tool_choice: choice, chat_template_kwargs: kwargs } = fields;
+  const { messages } = fields;
   if (messages.length > messagesMax) {
     throw new InputError(`At most ${messagesMax} messages are read.`, "messages", "too_many");
   }
-  const offered = choice === "none" ? null : (tools ?? null);
+  const parallelToolCalls = fields.parallel_tool_calls ?? true;
+  const chosen = chooseTools(fields.tool_choice, fields.tools ?? [], parallelToolCalls);
+  const tools = chosen.tools?.map((each) => ({ ...each, function: withoutNulls(each.function) }));
   const request = {
     ...toReplyRequest(fields),
     messages,
-    tools: offered?.map((each) => ({ ...each, function: withoutNulls(each.function) })) ?? null,
-    templateKwargs: withoutNulls(kwargs ?? {}),
+    tools: tools ?? null,
+    templateKwargs: templateKwargs(fields.chat_template_kwargs ?? {}),
+    parallelToolCalls,
+    thinkingBudget: fields.thinking_budget ?? null,
+    reasoningEffort: fields.reasoning_effort ?? null,
+    topLogprobs: topLogprobs(fields.logprobs ?? false, fields.top_logprobs ?? null),
   };
-  return { request, delivery: toDelivery(fields) };
+  const form = theForm(chosen.grammar, parseGrammar(body));
+  if (form && request.ignoreEos) throw new InputError(eosEndsForms, "ignore_eos");
+  return { request, delivery: toDelivery(fields), form };
+}
+
+/** `thinking` is what some clients call enable_thinking. */
+function templateKwargs(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { thinking } = given;
+  const alias = typeof thinking === "boolean" ? { enable_thinking: thinking } : {};
+  return { ...alias, ...withoutNulls(given) };
+}
+
+function topLogprobs(wanted: boolean, top: number | null): number | null {
+  if (wanted) return top ?? 0;
+  if (top === null || top === 0) return null;
+  throw new InputError("top_logprobs needs logprobs to be true.", "top_logprobs");
 }
 
 interface MessageFields {

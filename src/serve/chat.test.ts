@@ -52,6 +52,7 @@ test("a whole reply is a chat.completion", async () => {
       completion_tokens,
       total_tokens: prompt_tokens + completion_tokens,
       prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: tokenizer.encode("Hmm.\n</think>").length },
     },
     stop_sequence: null,
     token_sha: expect.stringMatching(/^[0-9a-f]{12}$/),
@@ -99,7 +100,7 @@ test("headers of a stream keep proxies from holding it back", async () => {
   await body!.cancel();
 });
 
-test("tool calls: one delta each, and content null where there is none", async () => {
+test("tool calls: named first, then their arguments; content null where there is none", async () => {
   const body = { messages: hello, tools: [weather], tool_choice: "auto" };
   const calls = `</think>\n\n${call("Paris")}\n${call("Oslo")}`;
   const called = ["Paris", "Oslo"].map((city) => ({
@@ -126,7 +127,12 @@ test("tool calls: one delta each, and content null where there is none", async (
     finish: "tool_calls",
   });
   const deltas = events.flatMap((event) => event.choices[0]!.delta!.tool_calls ?? []);
-  expect(deltas.map(({ index }) => index)).toEqual([0, 1]);
+  const named = deltas.filter(({ id }) => id !== undefined);
+  const first = { type: "function", function: { name: "get_weather", arguments: "" } };
+  expect(named).toEqual([0, 1].map((index) => ({ index, id: expect.any(String), ...first })));
+  for (const delta of deltas) {
+    if (delta.id === undefined) expect(Object.keys(delta)).toEqual(["index", "function"]);
+  }
 });
 
 test("content beside a call is kept, whole and streamed", async () => {

@@ -1,7 +1,10 @@
 import { z } from "zod";
-import type { CompletionRequest } from "../engine.ts";
+import type { CompletionRequest, GrammarSpec } from "../engine.ts";
+import { InputError } from "../errors.ts";
+import { topLogprobsMax } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
-import { parseFields, text } from "./fields.ts";
+import { countTo, flag, parseFields, text, wholeNumber } from "./fields.ts";
+import { eosEndsForms, parseGrammar } from "./grammar-fields.ts";
 import { type Delivery, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -10,23 +13,45 @@ const ids = z.custom<number[]>(
   (value) => Array.isArray(value) && value.every((id) => typeof id === "number"),
 );
 
+const prompt = z.union([text, ids]);
+/** Some clients make a list of their one prompt. */
+const prompts = z.tuple([prompt]).transform(([only]) => only);
+
 const completionFields = z.object({
   ...replyShape,
-  prompt: z.union([text, ids], {
+  prompt: z.union([prompt, prompts], {
     error: "a string or a list of token ids (one prompt at a time)",
   }),
+  // With an echo, none may be asked for: the prompt's own tokens are what is wanted.
+  max_tokens: wholeNumber.nullish(),
+  logprobs: countTo(topLogprobsMax).nullish(),
+  echo: flag.nullish(),
 });
 
-/**
- * A body of /v1/completions.
- * @throws InputError naming the field at fault
- */
-export function parseCompletion(body: JsonObject): {
-  request: CompletionRequest;
-  delivery: Delivery;
-} {
+/** A body of /v1/completions. */
+export interface ParsedCompletion {
+  /** All but the form, which is the engine's to make. */
+  readonly request: CompletionRequest;
+  readonly delivery: Delivery;
+  readonly form: GrammarSpec | null;
+  /** Whether the reply's text begins with the prompt. */
+  readonly echo: boolean;
+}
+
+/** @throws InputError naming the field at fault */
+export function parseCompletion(body: JsonObject): ParsedCompletion {
   const fields = parseFields(completionFields, body);
   refuseUnsupported(body);
-  const request = { ...toReplyRequest(fields), prompt: fields.prompt };
-  return { request, delivery: toDelivery(fields) };
+  const echo = fields.echo ?? false;
+  const topLogprobs = fields.logprobs ?? null;
+  const promptLogprobs = echo && topLogprobs !== null;
+  const delivery = toDelivery(fields);
+  if (promptLogprobs && delivery.streamed) {
+    const message = "echo with logprobs can't be streamed: the prompt's come at the end.";
+    throw new InputError(message, "echo", "unsupported_parameter");
+  }
+  const request = { ...toReplyRequest(fields), prompt: fields.prompt, topLogprobs, promptLogprobs };
+  const form = parseGrammar(body);
+  if (form && request.ignoreEos) throw new InputError(eosEndsForms, "ignore_eos");
+  return { request, delivery, form, echo };
 }

@@ -30,6 +30,7 @@ test("a text and its ids are the same prompt", async () => {
       completion_tokens: 8,
       total_tokens: ids.length + 8,
       prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0 },
     },
     stop_sequence: null,
     token_sha: expect.any(String),

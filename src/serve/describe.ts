@@ -1,14 +1,18 @@
 /** What the server says about itself. */
 import type { Engine, EngineInfo } from "../engine.ts";
 
+/** Whether it can serve. @param reasons whether they are told */
+export function healthStatus({ condition }: Engine, reasons: boolean): object {
+  const { status, error } = condition;
+  return { status, ...(reasons && error && { reason: error.message }) };
+}
+
 export function health(engine: Engine): object {
   const { model, contextTokens, backend, promptCacheBytes } = engine.info;
   const { entries, bytes } = engine.cached;
-  const { status, error } = engine.condition;
   const { weightBytes, stateBytes, kvBytes, workspaceBytes } = backend.memory;
   return {
-    status,
-    ...(error && { reason: error.message }),
+    ...healthStatus(engine, true),
     model,
     context_length: contextTokens,
     backend: { name: backend.name, device: backend.device, arithmetic: backend.arithmetic },

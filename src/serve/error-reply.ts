@@ -1,4 +1,5 @@
 import { BackendLostError, DeltafoldError, QueueFullError } from "../errors.ts";
+import { isMessagesPath, messagesErrorBody } from "./messages-error.ts";
 
 /** OpenAI's error object. */
 export interface ErrorBody {
@@ -18,12 +19,20 @@ export function errorBody(error: DeltafoldError): ErrorBody {
   return { error: { message, type: errorType(error.status), param, code } };
 }
 
-/** An error as a whole HTTP reply. */
-export function errorReply(error: DeltafoldError, headers: Record<string, string> = {}): Response {
+/**
+ * An error as a whole HTTP reply.
+ * @param path the request's, by which it is Anthropic's error object or OpenAI's
+ */
+export function errorReply(
+  error: DeltafoldError,
+  path = "",
+  headers: Record<string, string> = {},
+): Response {
   const { status } = error;
   const retry: Record<string, string> =
     status === 429 || status === 503 ? { "Retry-After": String(retrySeconds(error)) } : {};
-  return Response.json(errorBody(error), { status, headers: { ...retry, ...headers } });
+  const body = isMessagesPath(path) ? messagesErrorBody(error) : errorBody(error);
+  return Response.json(body, { status, headers: { ...retry, ...headers } });
 }
 
 function retrySeconds(error: DeltafoldError): number {

@@ -11,6 +11,14 @@ export const flag: z.ZodType<boolean> = z.boolean({ error: "true or false" });
 export const count: z.ZodType<number> = z
   .int({ error: "a whole number over 0" })
   .min(1, { error: "a whole number over 0" });
+export const wholeNumber: z.ZodType<number> = z
+  .int({ error: "a whole number of at least 0" })
+  .min(0, { error: "a whole number of at least 0" });
+/** @param most the largest that is taken */
+export const countTo = (most: number): z.ZodType<number> => {
+  const error = `a whole number from 0 to ${most}`;
+  return z.int({ error }).min(0, { error }).max(most, { error });
+};
 export const mapping: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown(), {
   error: "an object",
 });

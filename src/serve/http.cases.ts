@@ -8,6 +8,24 @@ export interface Choice {
   readonly message?: Delta;
   readonly delta?: Delta;
   readonly finish_reason: string | null;
+  readonly logprobs?: Logprobs | null;
+  readonly token_sha?: string;
+}
+
+interface ChatToken {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: readonly number[];
+  readonly top_logprobs?: readonly ChatToken[];
+}
+
+/** A chat's, or a completion's. */
+interface Logprobs {
+  readonly content?: readonly ChatToken[];
+  readonly tokens?: readonly string[];
+  readonly token_logprobs?: readonly (number | null)[];
+  readonly top_logprobs?: readonly (Readonly<Record<string, number>> | null)[];
+  readonly text_offset?: readonly number[];
 }
 
 export interface Delta {
@@ -19,9 +37,9 @@ export interface Delta {
 
 interface ToolCallDelta {
   readonly index?: number;
-  readonly id: string;
-  readonly type: string;
-  readonly function: { readonly name: string; readonly arguments: string };
+  readonly id?: string;
+  readonly type?: string;
+  readonly function: { readonly name?: string; readonly arguments: string };
 }
 
 export interface ReplyObject {
@@ -34,8 +52,10 @@ export interface ReplyObject {
     readonly prompt_tokens: number;
     readonly completion_tokens: number;
     readonly prompt_tokens_details: { readonly cached_tokens: number };
+    readonly completion_tokens_details: { readonly reasoning_tokens: number };
   };
   readonly timings?: { readonly cache_miss_reason?: string };
+  readonly speculative?: { readonly rounds: number; readonly drafted: number };
   readonly token_sha?: string;
   readonly stop_sequence?: string | null;
   readonly error?: ErrorObject;
@@ -94,9 +114,20 @@ export function joined(events: readonly ReplyObject[]): {
   return {
     content: deltas.map(({ content }) => content ?? "").join(""),
     reasoning: deltas.map((delta) => delta.reasoning_content ?? "").join(""),
-    calls: deltas.flatMap(({ tool_calls }) => tool_calls ?? []).map((call) => call.function),
+    calls: joinedCalls(deltas.flatMap(({ tool_calls }) => tool_calls ?? [])),
     finish: events.findLast(({ choices }) => choices.length > 0)?.choices[0]?.finish_reason,
   };
+}
+
+/** A call's first delta names it, and those behind it bring its arguments. */
+function joinedCalls(deltas: readonly ToolCallDelta[]): { name: string; arguments: string }[] {
+  const calls: { name: string; arguments: string }[] = [];
+  for (const { index, id, function: fn } of deltas) {
+    if (id !== undefined) calls.push({ name: fn.name!, arguments: fn.arguments });
+    else calls.at(-1)!.arguments += fn.arguments;
+    expect(index).toBe(calls.length - 1);
+  }
+  return calls;
 }
 
 /** Posts what must be refused, and checks the whole error. */

@@ -1,7 +1,9 @@
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import OpenAI, { APIError, BadRequestError, NotFoundError } from "openai";
+import { zodResponseFormat } from "openai/helpers/zod";
 import { afterAll, expect, test } from "vitest";
+import { z } from "zod";
 import { BackendError } from "../errors.ts";
 import { idle, Script, type TestServer, testServer, tokenizer } from "./engine.cases.ts";
 
@@ -102,6 +104,25 @@ test("completions of a text and of its ids, whole and streamed", async () => {
   expect(text).toBe(choices[0]!.text);
 });
 
+test("completions with logprobs", async () => {
+  script.say("one two");
+  const body = { model, prompt: "zero", logprobs: 2 };
+  const { choices } = await scripted.client.completions.create(body);
+  const { tokens, token_logprobs, top_logprobs, text_offset } = choices[0]!.logprobs!;
+  expect(tokens!.join("")).toBe("one two<|im_end|>");
+  expect(text_offset![0]).toBe(0);
+  expect(token_logprobs!.at(-1)).toBeCloseTo(0);
+  expect(top_logprobs!.at(-1)).toHaveProperty("<|im_end|>");
+});
+
+test("a form", async () => {
+  script.say('Hm.\n</think>\n\n{"city":"Oslo","days":3}');
+  const form = zodResponseFormat(z.object({ city: z.string(), days: z.number().int() }), "trip");
+  const asked = { model, messages, response_format: form };
+  const { choices } = await scripted.client.chat.completions.parse(asked);
+  expect(choices[0]!.message.parsed).toEqual({ city: "Oslo", days: 3 });
+});
+
 test("stop strings", async () => {
   script.say("one two three");
   const reply = await scripted.client.completions.create({ model, prompt: "x", stop: ["three"] });
@@ -139,8 +160,8 @@ test("errors are the client's own exceptions", async () => {
   expect(error).toMatchObject({ code: "context_length_exceeded", param: "prompt" });
   const empty = chat.completions.create({ model, messages: [] });
   await expect(empty).rejects.toMatchObject({ status: 400, param: "messages" });
-  const two = chat.completions.create({ model, messages, n: 2 });
-  await expect(two).rejects.toMatchObject({ code: "unsupported_parameter", param: "n" });
+  const three = chat.completions.create({ model, messages, n: 3 });
+  await expect(three).rejects.toMatchObject({ code: "too_many", param: "n" });
 });
 
 test("a failure inside a stream is thrown to who iterates", async () => {

@@ -32,6 +32,7 @@ export interface ReplyFields {
   /** llama.cpp's name: whether the prompt cache may be used, which changes no token either. */
   readonly cache_prompt?: boolean | null | undefined;
   readonly priority?: ReplyRequest["priority"] | null | undefined;
+  readonly n?: number | null | undefined;
 }
 
 export const replyShape: {
@@ -55,6 +56,7 @@ export const replyShape: {
   draft: flag.nullish(),
   cache_prompt: flag.nullish(),
   priority: priority.nullish(),
+  n: count.nullish(),
 };
 
 /** How a reply is to be sent. */
@@ -62,12 +64,15 @@ export interface Delivery {
   readonly streamed: boolean;
   /** Whether a stream ends with its usage. */
   readonly includeUsage: boolean;
+  /** How many replies there are. */
+  readonly choices: number;
 }
 
 export function toDelivery(fields: ReplyFields): Delivery {
   return {
     streamed: fields.stream ?? false,
     includeUsage: fields.stream_options?.include_usage ?? false,
+    choices: fields.n ?? 1,
   };
 }
 

@@ -1,15 +1,33 @@
 import type { ReplyEvent } from "../engine.ts";
+import type { DeltafoldError } from "../errors.ts";
 import type { Reply } from "../stream.ts";
 
-/** How an endpoint writes a reply: whole, or as the data of events. */
+/**
+ * How an endpoint writes the replies to one request: whole, or as server-sent events, each method
+ * giving the text of those that come at its time. Where several replies were asked for, `choice` is
+ * which one it is.
+ */
 export interface ReplyFormat {
-  whole(reply: Reply): object;
+  whole(replies: readonly Reply[]): object;
   /** Before any part. */
-  opening(): readonly object[];
-  part(event: ReplyEvent): object;
-  /** After every part. */
-  closing(reply: Reply): readonly object[];
+  opening(): string;
+  part(event: ReplyEvent, choice: number): string;
+  /** After a reply's last part. */
+  ended(reply: Reply, choice: number): string;
+  /** After all of them. */
+  closing(replies: readonly Reply[]): string;
+  /** Instead of what would follow: something failed. */
+  failed(error: DeltafoldError): string;
 }
+
+/** One server-sent event. */
+export function frame(data: object, event?: string): string {
+  const name = event === undefined ? "" : `event: ${event}\n`;
+  return `${name}data: ${JSON.stringify(data)}\n\n`;
+}
+
+/** What OpenAI's streams end in. */
+export const doneFrame = "data: [DONE]\n\n";
 
 /** What the objects of one reply have in common. */
 export interface ReplyHead {
@@ -17,40 +35,6 @@ export interface ReplyHead {
   /** Seconds since 1970. */
   readonly created: number;
   readonly model: string;
-}
-
-/** OpenAI's usage. Tokens of reasoning are not told apart, so they are absent. */
-export function usageOf(reply: Reply): object {
-  const completionTokens = reply.ids.length;
-  return {
-    prompt_tokens: reply.promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: reply.promptTokens + completionTokens,
-    prompt_tokens_details: { cached_tokens: reply.cachedTokens },
-  };
-}
-
-/** What deltafold adds to OpenAI's objects. */
-export function extrasOf(reply: Reply): object {
-  const { timings, cacheMiss } = reply;
-  const { prefillMs, decodeMs, tokensPerSecond } = timings;
-  return {
-    stop_sequence: reply.stopSequence,
-    token_sha: reply.tokenSha,
-    timings: {
-      prefill_ms: prefillMs,
-      decode_ms: decodeMs,
-      ...(tokensPerSecond !== null && { tokens_per_second: tokensPerSecond }),
-      ...(cacheMiss !== null && { cache_miss_reason: cacheMiss }),
-    },
-    speculative: speculativeOf(reply),
-  };
-}
-
-/** What drafting did for a reply. */
-export function speculativeOf({ speculative }: Reply): object {
-  const { rounds, drafted, accepted, tokensPerRound, byDrafter } = speculative;
-  return { rounds, drafted, accepted, tokens_per_round: tokensPerRound, by_drafter: byDrafter };
 }
 
 const idLetters = "abcdefghijklmnopqrstuvwxyz234567";

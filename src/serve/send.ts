@@ -1,7 +1,10 @@
 import type { SetAlarm } from "../clock.ts";
+import type { ReplyEvent } from "../engine.ts";
 import { DeltafoldError } from "../errors.ts";
 import type { Reply, Stream } from "../stream.ts";
-import { cancelledError, errorBody, type Report, shownError } from "./error-reply.ts";
+import { cancelledError, type Report, shownError } from "./error-reply.ts";
+import type { Exchange } from "./exchange.ts";
+import { PingedFrames, Silence } from "./pings.ts";
 import type { ReplyFormat } from "./reply-format.ts";
 
 const eventHeaders: Record<string, string> = {
@@ -17,78 +20,147 @@ export interface Connection {
   readonly report: Report;
   /** For how long events may wait for the client to read on. */
   readonly unreadMs: number;
+  /** How long it is silent before a comment says that the reply goes on; 0: none does. */
+  readonly pingMs: number;
   readonly setAlarm: SetAlarm;
+  /** Hears of the reply's end, and of what went wrong. */
+  readonly exchange: Pick<Exchange, "failed" | "streaming">;
   /** Ends the connection at once; null where the runtime does so when the reply's body fails. */
   readonly hangUp: (() => void) | null;
 }
 
-/** Cancels a stream when its client hangs up. */
-export function cancelWith(signal: AbortSignal, stream: Stream): void {
-  if (signal.aborted) stream.cancel();
-  else signal.addEventListener("abort", () => stream.cancel(), { once: true });
-}
-
 /** @throws DeltafoldError where the reply fails */
-export async function sendWhole(stream: Stream, format: ReplyFormat): Promise<Response> {
-  return Response.json(format.whole(await complete(stream)));
+export async function sendWhole(
+  streams: readonly Stream[],
+  format: ReplyFormat,
+): Promise<Response> {
+  try {
+    return Response.json(format.whole(await Promise.all(streams.map(complete))));
+  } finally {
+    cancelAll(streams);
+  }
 }
 
 /**
- * Answers with server-sent events, which end in `[DONE]`. The stream never waits for its client: what
- * isn't read yet is kept, no more than the reply is long, and events are written as they are read. A
- * client that stops reading is dropped.
- * @throws DeltafoldError where the reply fails before its first token, so that the status tells;
- *   later failures become an error event
+ * Answers with server-sent events. Streams never wait for their client: what isn't read yet is kept, no
+ * more than the replies are long, and events are written as they are read. A client that stops reading
+ * is dropped.
+ * @throws DeltafoldError where a reply fails before its first token and the first ping, so that the
+ *   status tells; later failures become an event
  */
 export async function sendEvents(
-  stream: Stream,
+  streams: readonly Stream[],
   format: ReplyFormat,
   connection: Connection,
 ): Promise<Response> {
-  const { report, unreadMs, setAlarm, hangUp } = connection;
-  await stream.started;
-  const frames = framesOf(stream, format, report);
+  const { unreadMs, pingMs, setAlarm, exchange, hangUp } = connection;
+  const silence = new Silence(pingMs, setAlarm);
+  const started = Promise.all(streams.map((stream) => stream.started));
+  const late = await silence.during(started).catch((error: unknown) => {
+    cancelAll(streams);
+    throw error;
+  });
+  const frames = new PingedFrames(framesOf(streams, format, connection), silence, late);
   const encoder = new TextEncoder();
+  const ended = exchange.streaming();
   let stopAlarm = () => {};
+  const end = () => {
+    stopAlarm();
+    silence.stop();
+    ended();
+  };
   const drop = (controller: ReadableStreamDefaultController) => {
-    stream.cancel();
+    const error = unreadError(unreadMs);
+    exchange.failed(error);
+    cancelAll(streams);
     if (hangUp) hangUp();
-    else controller.error(unreadError(unreadMs));
+    else controller.error(error);
+    end();
   };
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
       stopAlarm();
-      const { done, value } = await frames.next();
-      if (done) return controller.close();
-      controller.enqueue(encoder.encode(value));
+      const frame = await frames.next();
+      if (frame === null) {
+        controller.close();
+        return end();
+      }
+      controller.enqueue(encoder.encode(frame));
       // A reader that waits has taken it already, and this is called again.
       if (controller.desiredSize === 0) stopAlarm = setAlarm(unreadMs, () => drop(controller));
     },
-    // Not frames.return(), which would wait for the next token.
+    // The frames are left alone: to end them would wait for the next token.
     cancel: () => {
-      stopAlarm();
-      stream.cancel();
+      cancelAll(streams);
+      end();
     },
   });
   return new Response(body, { headers: eventHeaders });
 }
 
 async function* framesOf(
-  stream: Stream,
+  streams: readonly Stream[],
   format: ReplyFormat,
-  report: Report,
+  { report, exchange }: Connection,
 ): AsyncGenerator<string, void> {
   try {
-    for (const data of format.opening()) yield frame(data);
-    for await (const event of stream) yield frame(format.part(event));
-    for (const data of format.closing(await complete(stream))) yield frame(data);
+    await Promise.all(streams.map(({ started }) => started));
+    yield* written(format.opening());
+    for await (const part of partsOf(streams)) {
+      const { choice } = part;
+      yield* written(
+        "event" in part ? format.part(part.event, choice) : format.ended(part.reply, choice),
+      );
+    }
+    yield* written(format.closing(await Promise.all(streams.map(complete))));
   } catch (cause) {
-    yield `event: error\n${frame(errorBody(shownError(cause, report)))}`;
+    cancelAll(streams);
+    const error = shownError(cause, report);
+    exchange.failed(error);
+    yield format.failed(error);
   }
-  yield "data: [DONE]\n\n";
 }
 
-const frame = (data: object): string => `data: ${JSON.stringify(data)}\n\n`;
+/** Nothing where a part writes nothing: a client that reads on would wait for ever for an empty chunk. */
+const written = (frames: string): string[] => (frames === "" ? [] : [frames]);
+
+type Part = { readonly choice: number } & (
+  | { readonly event: ReplyEvent }
+  | { readonly reply: Reply }
+);
+
+/** The parts of several streams as they come, and each one's reply behind its last. */
+async function* partsOf(streams: readonly Stream[]): AsyncGenerator<Part> {
+  const nexts = new Map<number, Promise<Next>>();
+  const wait = (choice: number, parts: AsyncGenerator<Part>) => {
+    const next = parts.next().then(({ value }) => ({ part: value as Part, parts }));
+    // Once one has failed, nobody waits for the others.
+    next.catch(() => {});
+    nexts.set(choice, next);
+  };
+  for (const [choice, stream] of streams.entries()) wait(choice, partsOfOne(stream, choice));
+  while (nexts.size > 0) {
+    const { part, parts } = await Promise.race(nexts.values());
+    if ("reply" in part) nexts.delete(part.choice);
+    else wait(part.choice, parts);
+    yield part;
+  }
+}
+
+/** A stream's next part, and where those behind it come from. */
+interface Next {
+  readonly part: Part;
+  readonly parts: AsyncGenerator<Part>;
+}
+
+async function* partsOfOne(stream: Stream, choice: number): AsyncGenerator<Part> {
+  for await (const event of stream) yield { choice, event };
+  yield { choice, reply: await complete(stream) };
+}
+
+function cancelAll(streams: readonly Stream[]): void {
+  for (const stream of streams) stream.cancel();
+}
 
 async function complete(stream: Stream): Promise<Reply> {
   const reply = await stream.result;

@@ -9,7 +9,7 @@ const endless = { prompt: "x", max_tokens: 4000, ignore_eos: true, stream: true 
 
 function slowServer() {
   const alarms = new Alarms();
-  return { alarms, ...testServer({ app: { unreadMs, setAlarm: alarms.set } }) };
+  return { alarms, ...testServer({ app: { unreadMs, pingMs: 0, setAlarm: alarms.set } }) };
 }
 
 /** Waits until an event waits to be read. */

@@ -7,38 +7,42 @@ import type { JsonObject } from "./body.ts";
  * that are not listed here or in a schema change no reply and are ignored, as clients expect.
  */
 const neutralValues: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
-  ["n", [1]],
   ["best_of", [1]],
-  ["echo", [false]],
   ["suffix", [""]],
   ["modalities", [["text"]]],
-  ["response_format", [{ type: "text" }]],
-  ["structured_outputs", [{}]],
-  ["grammar", [""]],
-  ["tool_choice", ["auto", "none"]],
-  ["parallel_tool_calls", [true]],
   ["functions", [[]]],
   ["function_call", ["auto", "none"]],
-  ["logprobs", [false]],
-  ["top_logprobs", [0]],
   ["min_tokens", [0]],
   ["stop_token_ids", [[]]],
   ["bad_words", [[]]],
-  ["reasoning_effort", []],
-  ["thinking_budget", []],
 ]);
 
-/** vLLM's family of constraints: guided_json, guided_regex and so on. */
-const refusedPrefix = "guided_";
+/** vLLM's family of forms: those that are known are read in `grammar-fields.ts`. */
+const formPrefix = "guided_";
+const knownForms: ReadonlySet<string> = new Set(
+  ["json", "regex", "choice", "grammar", "decoding_backend"].map((name) => formPrefix + name),
+);
 
 /** @throws InputError naming the first field that can't be honoured. */
 export function refuseUnsupported(body: JsonObject): void {
   for (const [name, value] of Object.entries(body)) {
-    const neutral = name.startsWith(refusedPrefix) ? [] : neutralValues.get(name);
-    if (neutral === undefined || value === null) continue;
-    const written = neutral.map((each) => JSON.stringify(each));
-    if (written.includes(JSON.stringify(value))) continue;
-    const except = written.length > 0 ? ` except as ${written.join(" or ")}` : "";
-    throw new InputError(`${name} is not supported yet${except}.`, name, "unsupported_parameter");
+    const unknownForm = name.startsWith(formPrefix) && !knownForms.has(name);
+    const neutral = unknownForm ? [] : neutralValues.get(name);
+    if (neutral) refuseUnlessNeutral(name, value, neutral);
   }
+}
+
+/**
+ * @param neutral the values that ask for nothing, as null does
+ * @throws InputError for any other
+ */
+export function refuseUnlessNeutral(
+  name: string,
+  value: unknown,
+  neutral: readonly unknown[],
+): void {
+  const written = neutral.map((each) => JSON.stringify(each));
+  if (value === null || written.includes(JSON.stringify(value))) return;
+  const except = written.length > 0 ? ` except as ${written.join(" or ")}` : "";
+  throw new InputError(`${name} is not supported${except}.`, name, "unsupported_parameter");
 }

@@ -7,6 +7,8 @@ export interface Asked {
   readonly queue: number;
   /** Bytes of disk for cached prompts. */
   readonly spillGib: number;
+  /** Whether requests need a key. */
+  readonly keyed: boolean;
 }
 
 /** What a server says once it is ready. */
@@ -24,13 +26,13 @@ export function banner(
     `  streams  ${backend.slots} at once; ${asked.queue} more may wait; ${cacheText(info, asked)}`,
     `  memory   ${memoryText(info, availableBytes)}`,
     "Try:",
-    `  ${curlLine(url, info)}`,
+    `  ${curlLine(url, info, asked)}`,
   ].join("\n")}\n`;
 }
 
 /** For addresses that other machines can reach. */
 export function exposedWarning(host: string): string {
-  return `warning: ${host} is open to other machines, and requests need no key in this version.\n`;
+  return `warning: ${host} is open to other machines, and requests need no key.`;
 }
 
 function cacheText({ promptCacheBytes }: EngineInfo, { spillGib }: Asked): string {
@@ -56,7 +58,7 @@ function memoryText(info: EngineInfo, availableBytes: number): string {
 }
 
 /** A request to paste into a shell of this machine. */
-function curlLine(url: string, { model, chat }: EngineInfo): string {
+function curlLine(url: string, { model, chat }: EngineInfo, { keyed }: Asked): string {
   const target = new URL(`${url}/v1/${chat ? "chat/completions" : "completions"}`);
   // Such a server listens at every address, but can't be called by that name everywhere.
   if (target.hostname === "0.0.0.0") target.hostname = "127.0.0.1";
@@ -64,5 +66,7 @@ function curlLine(url: string, { model, chat }: EngineInfo): string {
   const text = "What is 37 + 5?";
   const prompt = chat ? { messages: [{ role: "user", content: text }] } : { prompt: text };
   const body = JSON.stringify({ model, ...prompt });
-  return `curl ${target} -H 'Content-Type: application/json' -d '${body.replaceAll("'", "'\\''")}'`;
+  const key = keyed ? ' -H "Authorization: Bearer $DELTAFOLD_API_KEY"' : "";
+  const type = " -H 'Content-Type: application/json'";
+  return `curl ${target}${key}${type} -d '${body.replaceAll("'", "'\\''")}'`;
 }

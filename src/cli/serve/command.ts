@@ -1,7 +1,11 @@
-import { Command, Option } from "commander";
-import { DeltafoldError } from "../../errors.ts";
-import { createApp } from "../../serve/app.ts";
-import { errorReply } from "../../serve/error-reply.ts";
+import type { Command } from "commander";
+import { pause, setAlarm } from "../../clock.ts";
+import type { Engine } from "../../engine.ts";
+import { InputError } from "../../errors.ts";
+import { type AppOptions, createApp } from "../../serve/app.ts";
+import type { ApiKeys } from "../../serve/keys.ts";
+import { readPageFiles } from "../../serve/page-files-node.ts";
+import { standIn } from "../../serve/stand-in.ts";
 import type { CliIo } from "../io.ts";
 import { loadEngine } from "../load.ts";
 import {
@@ -14,65 +18,133 @@ import {
   type ReplyFlags,
 } from "../options.ts";
 import { addServingOptions, type ServingFlags, servingOptions } from "../stream-options.ts";
-import { wholeNumber } from "../values.ts";
 import { banner, exposedWarning } from "./banner.ts";
+import { VariableCommand } from "./environment.ts";
+import { KeyRing } from "./key-ring.ts";
 import { firstSignal, Listener } from "./listener.ts";
+import {
+  type AccessFlags,
+  addAccessOptions,
+  addListenOptions,
+  addReportOptions,
+  type ListenFlags,
+  type ReportFlags,
+} from "./options.ts";
+import { configText } from "./print-config.ts";
+import { Reporter, residentBytes } from "./reporter.ts";
 
-interface ServeFlags extends ModelFlags, ReplyFlags, ServingFlags {
-  readonly host: string;
-  readonly port: number;
+interface ServeFlags
+  extends ModelFlags,
+    ReplyFlags,
+    ServingFlags,
+    ListenFlags,
+    AccessFlags,
+    ReportFlags {
   readonly quiet?: true;
+  readonly printConfig?: true;
 }
 
 const help = `
-Sampling flags, --max-tokens and --thinking hold for requests that don't say themselves. Ctrl-C
-ends the replies in progress and stops the server; a second one ends it at once.`;
+Sampling flags, --max-tokens and --thinking hold for requests that don't say themselves.
+
+Each flag has a variable, which it overrides: DELTAFOLD_PORT for --port, DELTAFOLD_API_KEY for
+--api-key. Where a flag takes no value, 1 stands for it: DELTAFOLD_NO_LIVE=1.
+
+SIGTERM lets replies end for --drain-seconds, and takes no request more. Ctrl-C ends them now. A
+second signal ends the server at once.`;
 
 export function serveCommand(io: CliIo): Command {
-  const command = new Command("serve")
+  const command = new VariableCommand("serve")
     .summary("serve a model over an OpenAI-compatible API")
     .description("Serves a model over an OpenAI-compatible API, until Ctrl-C.")
-    .addArgument(modelArgument())
-    .option("--host <host>", "the address to listen at", "127.0.0.1")
-    .addOption(
-      new Option("--port <n>", "the port; 0 picks one that is free")
-        .argParser(wholeNumber(0, 65_535))
-        .default(8080),
-    );
+    .addArgument(modelArgument());
+  addReportOptions(addAccessOptions(addListenOptions(command)));
   return addModelOptions(addServingOptions(addReplyOptions(command)))
     .addOption(quietOption())
+    .option("--print-config", "print every setting and where it came from, and end")
     .addHelpText("after", help)
-    .action((model: string, flags: ServeFlags) => serve(io, model, flags));
+    .action(async (model: string, flags: ServeFlags) => {
+      if (flags.printConfig) io.stdout.write(configText(command));
+      else await serve(io, model, flags);
+    });
 }
 
 async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void> {
+  const { host, port, maxConnections: connectionsMax, quiet = false } = flags;
   const options = {
     ...openOptions(flags),
     ...servingOptions(flags),
     ...(flags.maxTokens !== undefined && { maxTokens: flags.maxTokens }),
   };
-  const quiet = flags.quiet ?? false;
+  using reporter = new Reporter(io.stderr, flags, quiet);
+  const { note, warn } = reporter;
+  using ring = new KeyRing(flags, { signals: io.signals, setAlarm, note, warn });
   // Listens first: a busy port is found before minutes are spent on loading.
-  await using listener = await Listener.open(flags.host, flags.port, () =>
-    unavailable("loading", "The model is being loaded. Try again soon."),
-  );
-  if (!listener.isLoopback) io.stderr.write(exposedWarning(flags.host));
+  const loading = standIn("loading", "The model is being loaded. Try again soon.");
+  await using listener = await Listener.open(host, port, loading, { connectionsMax });
+  checkExposure(listener, flags, ring.keys, reporter);
   const availableBytes = process.availableMemory();
   await using engine = await loadEngine(io, model, options, quiet);
   const stopped = firstSignal(io.signals);
-  const report = (error: unknown) => {
-    io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-  };
-  const app = createApp({ engine, report });
+  const page = await readPageFiles();
+  const access = appOptions(listener, flags, ring.keys, reporter);
+  const app = createApp({ engine, ...access, ...(page && { page }) });
   listener.fetch = (request, connection) => app.fetch(request, connection);
-  const ready = () => banner(listener.url, engine.info, flags, availableBytes);
+  const asked = { ...flags, keyed: ring.keys !== null };
+  const ready = () => banner(listener.url, engine.info, asked, availableBytes);
   io.stdout.write(quiet ? `${listener.url}\n` : ready());
-  await stopped;
-  if (!quiet) io.stderr.write("stopping\n");
-  listener.stop();
+  reporter.watch(engine);
+  const signal = await stopped;
   // Connections that stay open could bring a request still.
-  listener.fetch = () => unavailable("stopping", "The server is stopping.");
+  listener.fetch = standIn("stopping", "The server is stopping.");
+  listener.stop();
+  await drain(engine, listener, signal === "SIGTERM" ? flags.drainSeconds : 0, reporter);
 }
 
-const unavailable = (code: string, message: string): Response =>
-  errorReply(new DeltafoldError(code, message, { status: 503 }));
+/** @throws InputError where other machines could use the server without being asked for a key */
+function checkExposure(
+  listener: Listener,
+  { host, allowNoKey = false }: ListenFlags & AccessFlags,
+  keys: ApiKeys | null,
+  reporter: Reporter,
+): void {
+  if (listener.isLoopback || keys) return;
+  if (!allowNoKey) {
+    throw new InputError(
+      `${host} is open to other machines: give --api-key-file FILE or DELTAFOLD_API_KEY, or ` +
+        "--allow-no-key to serve whoever comes.",
+    );
+  }
+  reporter.warn(exposedWarning(host));
+}
+
+function appOptions(
+  listener: Listener,
+  flags: ListenFlags & AccessFlags,
+  keys: ApiKeys | null,
+  { report, onEnd }: Reporter,
+): Omit<AppOptions, "engine"> {
+  const { host, allowHost = [], corsOrigin = [], metricsOpen = false, pingSeconds } = flags;
+  const own = listener.isLoopback ? [host.includes(":") ? `[${host}]` : host] : [];
+  const hosts = [...own, ...allowHost];
+  return {
+    ...{ report, onEnd, residentBytes, metricsOpen },
+    ...(keys && { keys }),
+    ...(hosts.length > 0 && { hosts }),
+    corsOrigins: corsOrigin,
+    pingMs: pingSeconds * 1000,
+  };
+}
+
+/** Lets replies end for a while; what is left then, the engine ends. */
+async function drain(
+  { counts }: Engine,
+  listener: Listener,
+  seconds: number,
+  { note }: Reporter,
+): Promise<void> {
+  const replies = counts.running + counts.waiting;
+  const last = seconds > 0 && replies > 0;
+  note(last ? `stopping: ${replies} to end, within ${seconds} s` : "stopping");
+  if (seconds > 0) await Promise.race([listener.drained(), pause(seconds * 1000)]);
+}

@@ -61,7 +61,7 @@ async function serving(): Promise<Serving & AsyncDisposable> {
     computed: steps.computed,
     // It is in every event, of which 400 are more than the buffers of a connection hold.
     parts: { model: "m".repeat(2 ** 18) },
-    app: { unreadMs, setAlarm: alarms.set },
+    app: { unreadMs, pingMs: 0, setAlarm: alarms.set },
   });
   const signals: AbortSignal[] = [];
   const listener = await Listener.open("127.0.0.1", 0, (request, connection) => {

@@ -1,5 +1,8 @@
+import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
+import { nextTask } from "../../clock.ts";
+import { requestHeadBytesMax, requestHeadersMax } from "../../limits.ts";
 import { Captured } from "../io.cases.ts";
 import { Listener } from "./listener.ts";
 
@@ -16,6 +19,7 @@ async function answerTo(url: string, text: string): Promise<string> {
 }
 
 const head = "POST / HTTP/1.1\r\nHost: x\r\n";
+const okay = () => new Response("in");
 
 test.each([
   ["headers", head],
@@ -41,4 +45,113 @@ test("a reply that takes longer than its request may is not cut", async () => {
   expect(await answerTo(listener.url, head)).toMatch(/^HTTP\/1\.1 408 /);
   const last = reply.write(Buffer.from("b"));
   await Promise.all([last, reply.close(), response.text().then((all) => expect(all).toBe("ab"))]);
+});
+
+const get = (headers: readonly string[], line = "GET / HTTP/1.1") =>
+  `${[line, ...headers].join("\r\n")}\r\n\r\n`;
+
+test.each<[what: string, text: string, status: number]>([
+  ["no host", get(["Connection: close"]), 400],
+  ["one host", get(["Host: x", "Connection: close"]), 200],
+  ["no host in old HTTP", get([], "GET / HTTP/1.0"), 400],
+  ["a line that is no HTTP", "GET\r\n\r\n", 400],
+  ["a host that is none", get(["Host: a/b", "Connection: close"]), 400],
+  ["two lengths", `${head}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
+  ["a length and chunks", `${head}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+  ["a large header", get(["Host: x", `A: ${"a".repeat(requestHeadBytesMax)}`]), 431],
+  ["a long line", get(["Host: x"], `GET /${"a".repeat(requestHeadBytesMax)} HTTP/1.1`), 431],
+])("a request with %s", async (_, text, status) => {
+  await using listener = await Listener.open("127.0.0.1", 0, okay);
+  expect(await answerTo(listener.url, text)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+});
+
+test("a request with too many headers is told so", async () => {
+  await using listener = await Listener.open("127.0.0.1", 0, okay);
+  const some = (count: number) =>
+    get(["Host: x", "Connection: close", ...Array<string>(count - 2).fill("a: b")]);
+  expect(await answerTo(listener.url, some(requestHeadersMax))).toMatch(/^HTTP\/1\.1 200 /);
+  const refused = await answerTo(listener.url, some(requestHeadersMax + 1));
+  expect(refused).toMatch(/^HTTP\/1\.1 431 .*x-request-id: req_.*"code":"too_many_headers"/s);
+  // Newer Node refuses more than one too many by itself.
+  expect(await answerTo(listener.url, some(1000))).toMatch(/^HTTP\/1\.1 431 /);
+});
+
+interface Answer {
+  readonly response: IncomingMessage;
+  /** The socket that it came over. */
+  readonly socket: Socket;
+  readonly text: string;
+}
+
+function ask(url: string, agent: Agent): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const asked = httpRequest(url, { agent, headers: { "X-Request-Id": "mine" } }, (response) => {
+    const { socket } = response;
+    const text = response.pipe(new Captured(false));
+    text.once("finish", () => resolve({ response, socket, text: text.text }));
+  });
+  asked.once("error", reject).end();
+  return promise;
+}
+
+const agentOf = () => new Agent({ keepAlive: true, maxSockets: 1 });
+
+test("connections beyond the most are told to come again, and those before stay", async () => {
+  await using listener = await Listener.open("127.0.0.1", 0, okay, { connectionsMax: 2 });
+  const agents = [agentOf(), agentOf(), agentOf()] as const;
+  for (const agent of agents.slice(0, 2)) {
+    expect((await ask(listener.url, agent)).response.statusCode).toBe(200);
+  }
+  const { response, socket, text } = await ask(listener.url, agents[2]);
+  expect(response.statusCode).toBe(503);
+  expect(response.headers).toMatchObject({ "retry-after": "1", "x-request-id": "mine" });
+  expect(JSON.parse(text)).toEqual({
+    error: {
+      message: "There are too many connections. Try again soon.",
+      type: "server_error",
+      param: null,
+      code: "too_many_connections",
+    },
+  });
+  if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
+  const { socket: kept } = await ask(listener.url, agents[0]);
+  kept.destroy();
+  // Its place is free once the server has noticed.
+  for (;;) {
+    const again = await ask(listener.url, agents[2]);
+    if (again.response.statusCode === 200) break;
+  }
+  for (const agent of agents) agent.destroy();
+});
+
+test("a server that stops sends its replies first, and then keeps no connection", async () => {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const reply = writable.getWriter();
+  await using listener = await Listener.open("127.0.0.1", 0, () => new Response(readable));
+  const first = reply.write(Buffer.from("a"));
+  const { url } = listener;
+  const agent = agentOf();
+  const answer = ask(url, agent);
+  await first;
+  let drained = false;
+  const stopped = listener.drained().then(() => {
+    drained = true;
+  });
+  listener.stop();
+  await expect(fetch(url)).rejects.toThrow();
+  for (let turns = 0; turns < 20; turns++) await nextTask();
+  expect(drained).toBe(false);
+  await Promise.all([reply.write(Buffer.from("b")), reply.close()]);
+  expect((await answer).text).toBe("ab");
+  await stopped;
+  agent.destroy();
+});
+
+test("a server without connections is drained at once", async () => {
+  await using listener = await Listener.open("127.0.0.1", 0, okay);
+  const agent = agentOf();
+  await ask(listener.url, agent);
+  listener.stop();
+  await listener.drained();
+  agent.destroy();
 });

@@ -1,29 +1,49 @@
 import { type EventEmitter, once } from "node:events";
-import { createServer, type Server, type ServerOptions } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { pause } from "../../clock.ts";
 import { DeltafoldError, InputError } from "../../errors.ts";
-import { requestHeadersMsMax, requestMsMax } from "../../limits.ts";
+import {
+  connectionsMaxDefault,
+  requestHeadBytesMax,
+  requestHeadersMax,
+  requestHeadersMsMax,
+  requestMsMax,
+} from "../../limits.ts";
+import { refusedReply } from "../../serve/stand-in.ts";
 
 /** What clients have, once the server stops, to read what was written for them. */
 const graceMs = 500;
 
+/** Connections beyond the most, which are told so; what comes on top is closed without a word. */
+const refusedConnections = 64;
+
 /** What `createServer` knows of how long a request may take to arrive. */
-export type RequestTimes = Pick<
+type RequestTimes = Pick<
   ServerOptions,
   "headersTimeout" | "requestTimeout" | "connectionsCheckingInterval"
 >;
 
-const requestTimes: RequestTimes = {
+export interface ListenerLimits extends RequestTimes {
+  /** Connections at once. */
+  readonly connectionsMax: number;
+}
+
+const limitsDefault: ListenerLimits = {
   headersTimeout: requestHeadersMsMax,
   requestTimeout: requestMsMax,
   // Node looks every 30 s unless told.
   connectionsCheckingInterval: requestHeadersMsMax / 2,
+  connectionsMax: connectionsMaxDefault,
 };
 
-/** @param connection the request's, as apps of Hono take it */
-type Fetch = (request: Request, connection: object) => Response | Promise<Response>;
+/** What comes with a request, as apps of Hono take it. */
+interface Connection {
+  readonly incoming: Pick<IncomingMessage, "rawHeaders" | "socket">;
+}
+
+type Fetch = (request: Request, connection: Connection) => Response | Promise<Response>;
 
 /** A listening HTTP server whose requests go to `fetch`, which may change. */
 export class Listener implements AsyncDisposable {
@@ -31,15 +51,32 @@ export class Listener implements AsyncDisposable {
   readonly #host: string;
   readonly #server: Server;
   readonly #closed: Promise<unknown>;
+  readonly #connections = new Set<Socket>();
+  /** Of these, those that came when there were too many. */
+  readonly #surplus = new WeakSet<Socket>();
 
-  private constructor(host: string, fetch: Fetch, times: RequestTimes) {
+  private constructor(host: string, fetch: Fetch, limits: ListenerLimits) {
+    const { connectionsMax, ...times } = limits;
     this.#host = host;
     this.fetch = fetch;
-    this.#server = createServer(
-      times,
-      getRequestListener((request, connection) => this.fetch(request, connection)),
+    const listen = getRequestListener(
+      (request, connection) =>
+        this.#refusal(request, connection) ?? this.fetch(request, connection),
     );
-    this.#closed = new Promise((resolve) => this.#server.once("close", resolve));
+    const server = createServer(
+      { ...times, maxHeaderSize: requestHeadBytesMax },
+      (incoming, outgoing) => {
+        // A server that stops keeps no connection for a next request.
+        outgoing.once("close", () => server.listening || server.closeIdleConnections());
+        void listen(incoming, outgoing);
+      },
+    );
+    // Node drops headers beyond this number, so that one too many is seen.
+    server.maxHeadersCount = requestHeadersMax + 1;
+    server.maxConnections = connectionsMax + refusedConnections;
+    server.on("connection", (socket) => this.#connected(socket, connectionsMax));
+    this.#server = server;
+    this.#closed = new Promise((resolve) => server.once("close", resolve));
   }
 
   /** @throws InputError for an address that can't be listened at */
@@ -47,9 +84,9 @@ export class Listener implements AsyncDisposable {
     host: string,
     port: number,
     fetch: Fetch,
-    times: RequestTimes = requestTimes,
+    limits: Partial<ListenerLimits> = {},
   ): Promise<Listener> {
-    const listener = new Listener(host, fetch, times);
+    const listener = new Listener(host, fetch, { ...limitsDefault, ...limits });
     const server = listener.#server.listen(port, host);
     await once(server, "listening").catch((cause) => fail(host, port, cause));
     return listener;
@@ -65,9 +102,14 @@ export class Listener implements AsyncDisposable {
     return /^(127\.|::1$)/.test(this.#address.address);
   }
 
-  /** Takes no more connections, and closes those that are idle. */
+  /** Takes no more connections, and closes those that are idle or become so. */
   stop(): void {
     this.#server.close();
+  }
+
+  /** Resolves once it has been stopped and every reply has been sent. */
+  async drained(): Promise<void> {
+    await this.#closed;
   }
 
   /** Gives busy connections a grace time to end. */
@@ -78,18 +120,45 @@ export class Listener implements AsyncDisposable {
     await this.#closed;
   }
 
+  #connected(socket: Socket, connectionsMax: number): void {
+    if (this.#connections.size >= connectionsMax) this.#surplus.add(socket);
+    else this.#connections.add(socket);
+    socket.once("close", () => this.#connections.delete(socket));
+  }
+
+  /** What a request is told that the limits don't let in; null for others. */
+  #refusal(request: Request, { incoming }: Connection): Response | null {
+    const { rawHeaders, socket } = incoming;
+    const close = { Connection: "close" };
+    if (this.#surplus.has(socket)) {
+      const error = new DeltafoldError(
+        "too_many_connections",
+        "There are too many connections. Try again soon.",
+        { status: 503 },
+      );
+      return refusedReply(request, error, close);
+    }
+    if (rawHeaders.length / 2 <= requestHeadersMax) return null;
+    const message = `A request may have ${requestHeadersMax} headers.`;
+    const error = new DeltafoldError("too_many_headers", message, { status: 431 });
+    return refusedReply(request, error, close);
+  }
+
   get #address(): AddressInfo {
     return this.#server.address() as AddressInfo;
   }
 }
 
-/** Resolves at the first SIGINT or SIGTERM; a second one does what it does by default. */
-export async function firstSignal(signals: EventEmitter): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const names = ["SIGINT", "SIGTERM"];
-  for (const name of names) signals.once(name, resolve);
-  await promise;
-  for (const name of names) signals.off(name, resolve);
+const stopSignals = ["SIGINT", "SIGTERM"] as const;
+
+/** Resolves with the first SIGINT or SIGTERM; a second one does what it does by default. */
+export async function firstSignal(signals: EventEmitter): Promise<(typeof stopSignals)[number]> {
+  const { promise, resolve } = Promise.withResolvers<(typeof stopSignals)[number]>();
+  const listeners = stopSignals.map((name) => ({ name, listener: () => resolve(name) }));
+  for (const { name, listener } of listeners) signals.once(name, listener);
+  const first = await promise;
+  for (const { name, listener } of listeners) signals.off(name, listener);
+  return first;
 }
 
 function fail(host: string, port: number, cause: NodeJS.ErrnoException): never {

@@ -1,0 +1,33 @@
+import { Command, type Help, type Option } from "commander";
+
+/** Where it is empty, somebody meant to set a key: that must not open the server. */
+const neverUnset = "DELTAFOLD_API_KEY";
+const off = ["", "0", "false", "no"];
+
+/** The variable that stands for a flag. */
+export const variableOf = (option: Option): string =>
+  `DELTAFOLD_${option.name().replaceAll("-", "_").toUpperCase()}`;
+
+/**
+ * A command each of whose options can be set by a variable, which its flag overrides. Variables that are
+ * empty count as not set; so do "0", "false" and "no" where the flag takes no value.
+ */
+export class VariableCommand extends Command {
+  override addOption(option: Option): this {
+    const name = variableOf(option);
+    const unset = option.isBoolean() || option.negate ? off : [""];
+    const value = process.env[name];
+    const given = value !== undefined && !unset.includes(value);
+    if (given || name === neverUnset) option.env(name);
+    return super.addOption(option);
+  }
+
+  /** One sentence of the help says of all what Commander would say of each. */
+  override createHelp(): Help {
+    const help = super.createHelp();
+    const describe = help.optionDescription.bind(help);
+    help.optionDescription = (option) =>
+      describe(Object.assign(Object.create(option), { envVar: undefined }));
+    return help;
+  }
+}

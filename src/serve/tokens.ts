@@ -1,0 +1,78 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { Engine } from "../engine.ts";
+import { InputError } from "../errors.ts";
+import type { TokenId } from "../ids.ts";
+import { detokenizedTokensMax } from "../limits.ts";
+import { type JsonObject, readJsonObject } from "./body.ts";
+import { parseChat } from "./chat-request.ts";
+import { flag, parseFields, text } from "./fields.ts";
+import { refuseOthers, type Serving } from "./serving.ts";
+
+/** /tokenize and /detokenize in vLLM's shape, with llama.cpp's name for a text, `content`. */
+export function addTokens(app: Hono, { engine }: Serving): void {
+  for (const prefix of ["", "/v1"]) {
+    app.post(`${prefix}/tokenize`, async (context) => {
+      return context.json(tokenized(engine, await readJsonObject(context.req.raw)));
+    });
+    app.post(`${prefix}/detokenize`, async (context) => {
+      const prompt = textOf(engine, await readJsonObject(context.req.raw));
+      return context.json({ prompt, content: prompt });
+    });
+    for (const name of ["tokenize", "detokenize"]) refuseOthers(app, `${prefix}/${name}`, "POST");
+  }
+}
+
+const tokenizeFields = z.object({
+  prompt: text.nullish(),
+  content: text.nullish(),
+  messages: z.unknown().optional(),
+  // Changes nothing: no vocabulary that is read here adds any.
+  add_special_tokens: flag.nullish(),
+  add_generation_prompt: z.literal(true, { error: "true, as in every chat here" }).nullish(),
+  continue_final_message: z.literal(false, { error: "false, as in every chat here" }).nullish(),
+  chat_template: z.null({ error: "null: the model's own template is used" }).optional(),
+  return_token_strs: flag.nullish(),
+});
+
+function tokenized(engine: Engine, body: JsonObject): object {
+  const fields = parseFields(tokenizeFields, body);
+  const tokens = tokensOf(engine, body, fields);
+  return {
+    count: tokens.length,
+    max_model_len: engine.info.contextTokens,
+    tokens,
+    ...(fields.return_token_strs && { token_strs: tokens.map((id) => engine.textOf([id])) }),
+  };
+}
+
+/** @throws InputError unless there is one of a text and messages */
+function tokensOf(
+  engine: Engine,
+  body: JsonObject,
+  { prompt, content, messages }: z.infer<typeof tokenizeFields>,
+): readonly TokenId[] {
+  const given = [prompt, content, messages].filter((each) => each !== undefined && each !== null);
+  if (given.length > 1) {
+    throw new InputError("prompt, content and messages can't stand together.", "prompt");
+  }
+  const written = prompt ?? content;
+  if (typeof written === "string") return engine.tokenize(written);
+  if (given.length === 1) return engine.promptOf(parseChat(body).request);
+  throw new InputError("prompt or messages must be there.", "prompt", "missing_field");
+}
+
+const isNumber = (value: unknown) => typeof value === "number";
+const detokenizeFields = z.object({
+  // Which numbers are ids, the engine knows.
+  tokens: z.custom<TokenId[]>((value) => Array.isArray(value) && value.every(isNumber), {
+    error: "a list of token ids",
+  }),
+});
+
+function textOf(engine: Engine, body: JsonObject): string {
+  const { tokens } = parseFields(detokenizeFields, body);
+  if (tokens.length <= detokenizedTokensMax) return engine.textOf(tokens);
+  const message = `At most ${detokenizedTokensMax} tokens are read.`;
+  throw new InputError(message, "tokens", "too_many");
+}
