@@ -1,6 +1,7 @@
 /**
- * Builds dist/: the kernels (AssemblyScript → WebAssembly, with and without relaxed SIMD) and the
- * package (TypeScript → JavaScript). Does nothing where dist/ is newer than everything it is made of.
+ * Builds dist/: the kernels (AssemblyScript → WebAssembly, with and without relaxed SIMD), the package
+ * (TypeScript → JavaScript), and the pages of web/ (static files). Does nothing where dist/ is newer than
+ * everything it is made of.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -18,11 +19,12 @@ function sources(): string {
   const digest = createHash("sha256");
   for (const file of globSync([
     "src/**/*.ts",
+    "web/**/*.{ts,tsx,css,html,svg}",
     "scripts/build.ts",
     "tsconfig*.json",
     "package-lock.json",
   ]).sort()) {
-    if (file.endsWith(".test.ts")) continue;
+    if (/\.test\.tsx?$/.test(file)) continue;
     digest.update(file).update("\0").update(readFileSync(file)).update("\0");
   }
   return digest.digest("hex");
@@ -46,7 +48,12 @@ function buildKernels(name: string, features: string): void {
 
 writeKernelSources();
 const digest = sources();
-const outputs = ["dist/cli/main.js", "dist/wasm/kernels.wasm", "dist/wasm/kernels-relaxed.wasm"];
+const outputs = [
+  "dist/cli/main.js",
+  "dist/wasm/kernels.wasm",
+  "dist/wasm/kernels-relaxed.wasm",
+  "dist/page/index.html",
+];
 const current = existsSync(stamp) && readFileSync(stamp, "utf8") === digest;
 if (current && outputs.every((file) => existsSync(file))) process.exit(0);
 const start = performance.now();
@@ -55,5 +62,7 @@ mkdirSync("dist/wasm", { recursive: true });
 buildKernels("kernels", "simd,threads,bulk-memory");
 buildKernels("kernels-relaxed", "simd,threads,bulk-memory,relaxed-simd");
 run("typescript/bin/tsc", ["-p", "tsconfig.build.json"]);
+// Vite would bundle its own configuration first; Node reads it as it is.
+run("vite/bin/vite.js", ["build", "--config", "web/vite.config.ts", "--configLoader", "native"]);
 writeFileSync(stamp, digest);
 console.log(`built dist/ in ${((performance.now() - start) / 1000).toFixed(1)} s`);

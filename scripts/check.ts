@@ -11,7 +11,7 @@ const linesMax = 600;
 const checks: readonly (readonly [name: string, tool: string, args: readonly string[]])[] = [
   ["types", "typescript/bin/tsc", ["--noEmit"]],
   ["lint and format", "@biomejs/biome/bin/biome", ["check", "--error-on-warnings"]],
-  ["layers", "dependency-cruiser/bin/dependency-cruiser.mjs", ["src"]],
+  ["layers", "dependency-cruiser/bin/dependency-cruiser.mjs", ["src", "web/src"]],
   ["unused files and packages", "knip/bin/knip.js", []],
 ];
 
@@ -27,7 +27,7 @@ for (const [name, tool, args] of checks) {
   }
 }
 
-const sources = globSync(["{src,scripts,bin}/**/*.{ts,js}"]);
+const sources = globSync(["{src,web,scripts,bin}/**/*.{ts,tsx,js,css}"]);
 const long = sources.filter((file) => readFileSync(file, "utf8").split("\n").length > linesMax);
 console.log(long.length === 0 ? "ok    file sizes" : `FAIL  over ${linesMax} lines: ${long}`);
 process.exitCode = failed > 0 || long.length > 0 ? 1 : 0;
