@@ -12,6 +12,7 @@ const runs = [
   ["drafted", "wasm", "--full"],
   ["streams", "wasm", "--full"],
   ["resume", "wasm", "--full"],
+  ["http", "wasm", "--full"],
   ["chunks", "wasm", "--activations", "int8"],
   ["rows", "wasm", "--activations", "int8"],
   ["golden", "reference", "--full"],
@@ -20,6 +21,7 @@ const runs = [
   ["synthetic", "reference"],
   ["drafted", "reference"],
   ["streams", "reference"],
+  ["http", "reference"],
 ];
 
 let failed = 0;

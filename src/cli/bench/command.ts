@@ -5,31 +5,23 @@ import type { GpuChoice } from "../../node.ts";
 import { gpuActivations } from "../../open-model.ts";
 import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
-import {
-  addModelOptions,
-  jsonOption,
-  type ModelFlags,
-  modelArgument,
-  openOptions,
-} from "../options.ts";
+import { addModelOptions, jsonOption, modelArgument, openOptions } from "../options.ts";
 import { wholeNumber } from "../values.ts";
 import { benchDecode, type DecodeReport } from "./decode.ts";
 import { benchDrafted, type DraftedCaseReport } from "./drafted.ts";
+import { addServeOptions, type ServeBenchFlags, serveBench } from "./serve-command.ts";
 import { shapeNames } from "./shapes.ts";
 import type { Spread } from "./spread.ts";
 import { benchStreamSteps } from "./stream-steps.ts";
 import { benchStreams, type StreamsCaseReport } from "./streams.ts";
 import { benchSynthetic } from "./synthetic.ts";
 
-interface BenchFlags extends ModelFlags {
-  readonly repeats: number;
+interface BenchFlags extends ServeBenchFlags {
   readonly busy?: boolean;
   readonly shape?: string;
   readonly bits: AffineBits;
   readonly compareScan?: boolean;
   readonly drafted?: boolean;
-  readonly streams: number;
-  readonly json?: boolean;
 }
 
 /** `bench [name] [model]`: measures this machine; without a name, lists the benches. */
@@ -60,18 +52,23 @@ export function benchCommand(io: CliIo): Command {
     )
     .option("--drafted", "with --shape: rounds with a DFlash2 drafter beside plain steps, in turns")
     .addOption(
-      new Option("--streams <n>", "with streams: how many, at most")
+      new Option("--streams <n>", "with streams and serve: how many, at most")
         .argParser(wholeNumber(2, roundRowsMax))
         .default(parallelDefault),
     )
     .option("--busy", "also measure beside one endless loop a core, in turns")
     .addOption(jsonOption("print one JSON report"));
-  addModelOptions(command);
+  addModelOptions(addServeOptions(command));
   return command.action(async (name: string | undefined, model: string, flags: BenchFlags) => {
     if (name === undefined) {
       io.stdout.write("decode   plain decoding of one stream, start and memory\n");
       io.stdout.write("drafted  replies with drafts beside the same without, in turns\n");
       io.stdout.write("streams  equal streams that share their rounds, beside one alone\n");
+      io.stdout.write("serve    replies, prompts and streams over HTTP, as clients see them\n");
+      return;
+    }
+    if (name === "serve") {
+      await serveBench(io, model, flags);
       return;
     }
     if (name === "streams") {
@@ -89,7 +86,7 @@ export function benchCommand(io: CliIo): Command {
       return;
     }
     if (name !== "decode")
-      throw new InputError(`There is no bench ${name}: decode, drafted, streams.`);
+      throw new InputError(`There is no bench ${name}: decode, drafted, serve, streams.`);
     if (flags.shape !== undefined) {
       const { shape, bits, repeats } = flags;
       const choice = gpuChoice(flags);

@@ -3,6 +3,7 @@ import type { Engine } from "../../engine.ts";
 import { InvariantError } from "../../errors.ts";
 import { type OpenOptions, openEngine } from "../../node.ts";
 import type { Reply } from "../../stream.ts";
+import { replyKinds } from "../reply-kinds.ts";
 import { single } from "./single.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
@@ -16,27 +17,7 @@ interface DraftedCase {
 }
 
 const cases: readonly DraftedCase[] = [
-  {
-    name: "copy",
-    prompt:
-      "Repeat this exactly:\nMia saw a golden crow and felt calm. The heavy drum was found near the " +
-      "busy bakery. 17, 4, 88",
-    temperature: 0,
-    maxTokens: 128,
-  },
-  { name: "arithmetic", prompt: "What is 472 + 385?", temperature: 0, maxTokens: 128 },
-  {
-    name: "story",
-    prompt: "Write a story with a fox and a bell. The hero is Nina.",
-    temperature: 0,
-    maxTokens: 128,
-  },
-  {
-    name: "code",
-    prompt: "Write a TypeScript function `chunk` that splits an array into chunks of a given size.",
-    temperature: 0,
-    maxTokens: 128,
-  },
+  ...replyKinds.map(({ name, asked }) => ({ name, prompt: asked, temperature: 0, maxTokens: 128 })),
   // So hot that hardly anything can be foreseen.
   { name: "noise", prompt: "Go on.", temperature: 8, maxTokens: 256, ignoreEos: true },
 ];

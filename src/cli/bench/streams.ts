@@ -89,7 +89,8 @@ const requestOf = (prompt: string) => ({
   ignoreEos: true,
 });
 
-const countsUpTo = (most: number): number[] => {
+/** Powers of two, and the most. */
+export const countsUpTo = (most: number): number[] => {
   const counts: number[] = [];
   for (let count = 1; count < most; count *= 2) counts.push(count);
   return [...counts, most];

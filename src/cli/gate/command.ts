@@ -44,7 +44,7 @@ export function gateCommand(io: CliIo): Command {
     .option("--full", "run every cell, not the sample of at most 3 minutes")
     .option("--references <folder>", "more reference outputs: a folder with golden/ and models/")
     .addOption(jsonOption("print one JSON report"));
-  addBackendOptions(command).optionsGroup("Options of drafted, streams and resume:");
+  addBackendOptions(command).optionsGroup("Options of drafted, streams, resume and http:");
   return addDrafterOptions(command).action(async (name: string | undefined, flags: GateFlags) => {
     if (name === undefined) {
       for (const gate of gates) io.stdout.write(`${gate.name.padEnd(9)} ${gate.about}\n`);

@@ -2,6 +2,7 @@ import { chunksGate } from "./chunks.ts";
 import { draftedGate } from "./drafted.ts";
 import type { GateRun } from "./gate-run.ts";
 import { goldenGate } from "./golden.ts";
+import { httpGate } from "./http.ts";
 import type { GateOptions } from "./options.ts";
 import { resumeGate } from "./resume.ts";
 import { rowsGate } from "./rows.ts";
@@ -51,5 +52,10 @@ export const gates: readonly Gate[] = [
     about:
       "a conversation's turns cost their new tokens, and equal those of no cache, come what may",
     run: resumeGate,
+  },
+  {
+    name: "http",
+    about: "a server's replies, streamed and whole, drafted and plain, equal the command line's",
+    run: httpGate,
   },
 ];
