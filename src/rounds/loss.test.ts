@@ -125,7 +125,8 @@ function request(changes: Partial<RoundRequest> = {}): RoundRequest {
   };
 }
 
-interface Ended extends RoundOutcome {
+/** All but how long it waited, which differs from run to run. */
+interface Ended extends Omit<RoundOutcome, "queueMs"> {
   readonly ids: readonly TokenId[];
 }
 
@@ -143,7 +144,7 @@ function start(loop: RoundLoop, changes: Partial<RoundRequest> = {}): Run {
       ids.push(id);
       return false;
     },
-    finished: (outcome) => resolve({ ...outcome, ids }),
+    finished: ({ queueMs: _, ...outcome }) => resolve({ ...outcome, ids }),
   });
   return { ended: promise, cancel };
 }

@@ -39,7 +39,8 @@ vi.mock(import("../../state/prefix-cache.ts"), async (original) => {
 });
 
 vi.mock(import("../../rounds/live-stream.ts"), async (original) => {
-  const { LiveStream } = await original();
+  const live = await original();
+  const { LiveStream } = live;
   class MiscountedStream extends LiveStream {
     constructor(...asked: ConstructorParameters<typeof LiveStream>) {
       super(...asked);
@@ -53,7 +54,7 @@ vi.mock(import("../../rounds/live-stream.ts"), async (original) => {
       });
     }
   }
-  return { LiveStream: MiscountedStream };
+  return { ...live, LiveStream: MiscountedStream };
 });
 
 vi.mock(import("../../text/prompt-marks.ts"), async (original) => {
