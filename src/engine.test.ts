@@ -34,6 +34,21 @@ test("a chat reply is split, and its events joined are its result", async () => 
   expect(reply.promptTokens).toBe(stream.promptTokens);
 });
 
+test("a prompt's chances come without the reply's, and no more than may be held", async () => {
+  const prompt = [5, 6, 7];
+  const asked = { prompt, promptLogprobs: true, maxTokens: 0, ...greedy };
+  const { promptLogprobs, logprobs, ids } = await engine.complete(asked).result;
+  expect([logprobs, ids]).toEqual([null, []]);
+  expect(promptLogprobs!.map(({ id, top }) => [id, top.length])).toEqual([
+    [5, 0],
+    [6, 0],
+    [7, 0],
+  ]);
+  expect(promptLogprobs![0]!.logprob).toBeNull();
+  for (const { logprob } of promptLogprobs!.slice(1)) expect(logprob).toBeLessThan(0);
+  expect(() => engine.complete({ ...asked, topLogprobs: 2 ** 20 })).toThrow(/1048576 are the most/);
+});
+
 test("thinking can be switched off", async () => {
   const templateKwargs = { enable_thinking: false };
   const { reasoning, content } = await engine.chat({ messages, templateKwargs, ...greedy }).result;

@@ -8,6 +8,7 @@ import type { ReplyGrammar } from "./grammar/reply-grammar.ts";
 import type { GrammarSpec } from "./grammar/spec.ts";
 import type { TokenId } from "./ids.ts";
 import {
+  promptChancesMax,
   promptCharsMin,
   promptCharsPerTokenMax,
   promptChunkRows,
@@ -90,8 +91,8 @@ export interface ReplyRequest extends SamplingFields {
   /** Each token comes with how likely it was, and with so many of the likeliest; null: without. */
   readonly topLogprobs?: number | null;
   /**
-   * What the reply may say behind its reasoning, as `Engine.grammar` gave it: one reply's own, and the
-   * engine's from the time that the reply has begun. Eos ends it then, whatever `ignoreEos` says.
+   * What the reply may say behind its reasoning, as `Engine.grammar` gave it: one reply's own. Eos ends
+   * it then, whatever `ignoreEos` says.
    */
   readonly grammar?: ReplyGrammar | null;
 }
@@ -230,8 +231,10 @@ export class Engine implements AsyncDisposable {
     const { prompt } = request;
     // The caller's array may change while the reply runs.
     const ids = typeof prompt === "string" ? this.tokenize(prompt) : [...prompt];
-    const { promptLogprobs: uncached = false } = request;
-    const marks = this.#caches(request) && !uncached ? () => marksOfText(ids.length) : null;
+    const { promptLogprobs = false, topLogprobs } = request;
+    if (promptLogprobs) checkChances(ids.length, topLogprobs ?? 0);
+    const caches = this.#caches(request) && !promptLogprobs;
+    const marks = caches ? () => marksOfText(ids.length) : null;
     const text = { stop: request.stop ?? [], chat: null };
     return this.#submit({ promptIds: ids, request, text, block: null }, marks);
   }
@@ -272,6 +275,11 @@ export class Engine implements AsyncDisposable {
     // Loaded for those who ask for it.
     this.#grammars ??= import("./grammar/grammars.ts").then(
       ({ Grammars }) => new Grammars(tokenizer, eosIds, vocabSize),
+      (cause: unknown) => {
+        // In a browser it comes over the network: the next who asks tries again.
+        this.#grammars = null;
+        throw cause;
+      },
     );
     return await (await this.#grammars).grammar(spec);
   }
@@ -306,18 +314,22 @@ export class Engine implements AsyncDisposable {
   }
 
   /** @throws InputError for a budget where blocks can't be counted */
-  #thinkBlock({ thinkingBudget = null, grammar = null }: ChatRequest): ThinkBlock | null {
+  #thinkBlock(request: ChatRequest): ThinkBlock | null {
+    const { thinkingBudget = null, grammar = null } = request;
     if (thinkingBudget === null && grammar === null) return null;
     const { tokenizer } = this.#parts;
     const closingId = tokenizer.idOf("</think>");
     if (closingId === undefined) {
       const message = `${this.info.model} has no token that closes a think block.`;
-      throw new InputError(message, "thinking_budget", "unsupported_parameter");
+      const param = thinkingBudget === null ? "response_format" : "thinking_budget";
+      throw new InputError(message, param, "unsupported_parameter");
     }
     const closing = tokenizer.encode("\n</think>\n\n");
     const between = tokenizer.encode("\n\n");
-    const goesOn = allTokensBut(this.#parts.eosIds, this.info.backend.shape.vocabSize);
-    return { closingId, budget: thinkingBudget, closing, between, goesOn };
+    const callId = (toolsOf(request) && tokenizer.idOf("<tool_call>")) ?? null;
+    const ends = [...this.#parts.eosIds, ...(callId === null ? [] : [callId])];
+    const goesOn = allTokensBut(ends, this.info.backend.shape.vocabSize);
+    return { closingId, callId, budget: thinkingBudget, closing, between, goesOn };
   }
 
   #caches({ cachePrompt = true }: ReplyRequest): boolean {
@@ -357,10 +369,7 @@ export class Engine implements AsyncDisposable {
     };
     this.#loop.checkRoom(round);
     const cached = marks && { marks: marks() };
-    const attached = stream.attach((sink) => this.#loop.submit({ ...round, ...cached }, sink));
-    const giveBack = () => grammar?.[Symbol.dispose]();
-    stream.result.then(giveBack, giveBack);
-    return attached;
+    return stream.attach((sink) => this.#loop.submit({ ...round, ...cached }, sink));
   }
 
   #warm(conversation: Conversation, reply: Reply): void {
@@ -398,6 +407,14 @@ export class Engine implements AsyncDisposable {
     }
     return asked ?? Math.min(this.#parts.maxTokens ?? replyTokensDefault, room);
   }
+}
+
+/** @throws InputError for more than may be held */
+function checkChances(promptTokens: number, top: number): void {
+  const chances = promptTokens * (top + 1);
+  if (chances <= promptChancesMax) return;
+  const words = `The prompt's ${promptTokens} tokens with ${top} others each are ${chances} chances; `;
+  throw new InputError(`${words}${promptChancesMax} are the most.`, "logprobs", "too_many");
 }
 
 /** None is as good as absent. */

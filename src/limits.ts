@@ -28,6 +28,8 @@ export const decodeShareDefault = 0.25;
 export const contextTokensDefault = 32_768;
 /** Reply length when a request names none, cut to the room that is left. */
 export const replyTokensDefault = 4096;
+/** Chances of a prompt's tokens in one reply, the likeliest beside each counted too. */
+export const promptChancesMax = 1_048_576;
 /** Tokens named beside each that is drawn, where their chances are asked for. */
 export const topLogprobsMax = 20;
 export const stopStringsMax = 16;
@@ -63,6 +65,8 @@ export const keyCharactersMax = 256;
 export const keyFileBytesMax = 1_048_576;
 export const bodyBytesMax = 8_388_608;
 export const jsonDepthMax = 64;
+/** Tools that a request may offer. */
+export const toolsMax = 1024;
 export const messagesMax = 4096;
 /** Characters of a prompt's text for each token of the context: ordinary text has 3 to 5. */
 export const promptCharsPerTokenMax = 16;
@@ -104,5 +108,5 @@ export const grammarsKeptMax = 64;
 export const grammarPlacesKeptMax = 400_000;
 /** Bytes of what ends a reply in its form: what needs more is cut where its tokens end. */
 export const grammarEndingBytesMax = 4096;
-/** Tokens a reply has beside those of its ending, from which on every draw must leave it room. */
+/** Tokens beside those of an ending, up to which every draw must leave it room: at least so many. */
 export const grammarEndingSpareTokens = 64;

@@ -5,7 +5,13 @@ import { allTokensBut, hasToken, type TokenSet } from "./sampling/constraint.ts"
 
 const [end, closeA, closeB, gap] = [9, 100, 101, 50];
 const goesOn = allTokensBut([3], 128);
-const block = { closingId: end, closing: [closeA, end, closeB], between: [gap], goesOn };
+const block = {
+  closingId: end,
+  callId: null,
+  closing: [closeA, end, closeB],
+  between: [gap],
+  goesOn,
+};
 const set = Int32Array.of(6);
 
 class Form implements ReplyForm {
@@ -118,4 +124,10 @@ test("a form learns how many tokens the block has left it, and can force one", (
 test("nothing ends a form that has yet to begin", () => {
   const constraint = new ReplyConstraint({ ...block, budget: null }, new Form(), 1);
   expect([constraint.forced(), constraint.allowed()]).toEqual([null, goesOn]);
+});
+
+test("a call within a think block ends it, and its budget says no more", () => {
+  const called = { ...block, callId: 70, budget: 3 };
+  const { reply, forced } = walk(new ReplyConstraint(called, null, 99), [1, 70, 2, 3, 4, 5]);
+  expect([reply, forced]).toEqual([[1, 70, 2, 3, 4, 5], []]);
 });

@@ -5,13 +5,15 @@ import type { DrawConstraint, TokenSet } from "./sampling/constraint.ts";
 export interface ThinkBlock {
   /** The token of its closing tag. */
   readonly closingId: TokenId;
+  /** That of a call's opening tag, which ends it too; null where calls are text. */
+  readonly callId: TokenId | null;
   /** Tokens of it, behind which it is closed; null: as many as the model takes. */
   readonly budget: number | null;
   /** The text that closes it and comes before the content. */
   readonly closing: readonly TokenId[];
   /** The text between the closing tag and the content. */
   readonly between: readonly TokenId[];
-  /** What may come within it where a form has to follow: all but what ends a reply. */
+  /** What may come within it where a form has to follow: all but what ends it otherwise, or a reply. */
   readonly goesOn: TokenSet;
 }
 
@@ -46,12 +48,10 @@ export class ReplyConstraint implements DrawConstraint {
     this.#block = block;
     this.#form = form;
     this.narrows = form !== null;
+    this.#closeIfSpent();
   }
 
   forced(): TokenId | null {
-    const { budget, closing } = this.#block ?? { budget: null, closing: [] };
-    const spent = budget !== null && this.#thought >= budget;
-    if (spent && this.#forced.length === 0) this.#forced = closing;
     const [next] = this.#forced;
     if (next !== undefined) return next;
     return this.#block || !this.#form ? null : this.#form.forced(this.#tokensLeft);
@@ -73,8 +73,16 @@ export class ReplyConstraint implements DrawConstraint {
       // A form begins where templates have content begin.
       if (this.#form) this.#forced = this.#block.between;
       if (this.#forced.length === 0) this.#block = null;
+    } else if (id === this.#block.callId) {
+      this.#block = null;
     } else {
       this.#thought++;
+      this.#closeIfSpent();
     }
+  }
+
+  #closeIfSpent(): void {
+    const { budget, closing } = this.#block ?? { budget: null, closing: [] };
+    if (budget !== null && this.#thought >= budget) this.#forced = closing;
   }
 }

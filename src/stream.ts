@@ -136,6 +136,11 @@ export class Stream implements AsyncIterable<ReplyEvent> {
     this.#failStart = started.reject;
   }
 
+  /** When it was asked for, by its engine's clock. */
+  get startMs(): number {
+    return this.#startMs;
+  }
+
   /** Ends the reply before its next round; the result's finish reason is then "cancelled". */
   cancel(): void {
     this.#cancel();
@@ -201,6 +206,11 @@ export class Stream implements AsyncIterable<ReplyEvent> {
       error ??= new InvariantError(`the reply's text could not be ended: ${cause}`);
     }
     this.#done = true;
+    // Where there is no token, all of it was the prompt's.
+    if (this.#ids.length === 0) {
+      this.#firstMs = this.#clock.nowMs();
+      this.#lastMs = this.#firstMs;
+    }
     if (error) {
       this.#error = error;
       this.#failStart(error);

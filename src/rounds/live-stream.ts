@@ -159,7 +159,8 @@ export class LiveStream {
 
   /** How many of a row's first candidates its draws read; 0: the whole row. */
   get candidatesNeeded(): number {
-    const whole = this.sink.row || this.request.topChances !== undefined;
+    const { topChances, promptChances = false } = this.request;
+    const whole = this.sink.row || topChances !== undefined || promptChances;
     return whole ? 0 : this.sampler.candidatesNeeded;
   }
 

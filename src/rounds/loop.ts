@@ -1,6 +1,6 @@
 import type { Backend, BackendInfo } from "../backend/backend.ts";
 import type { Candidates } from "../backend/candidates.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import { type Clock, nextTask, systemClock } from "../clock.ts";
 import type { DraftingSource } from "../draft/drafting.ts";
 import {
   BackendError,
@@ -139,7 +139,7 @@ export class RoundLoop implements AsyncDisposable {
   submit(request: RoundRequest, sink: RoundSink): () => void {
     const { lost, recoverable } = this.#live;
     if (lost && !recoverable) throw lost;
-    if (this.#closed) throw new BackendError("The engine is closed.");
+    if (this.#closed) throw new BackendError("The engine is closed.", undefined, "closed", 503);
     const { promptIds, maxTokens, sampling, draft } = request;
     invariant(promptIds.length > 0 && maxTokens >= 0, "an empty request");
     this.checkRoom(request);
@@ -215,7 +215,7 @@ export class RoundLoop implements AsyncDisposable {
     promote(this.#streams, this.#clock.nowMs());
     for (const stream of toYield(this.#streams)) {
       await this.#memory.park(stream);
-      this.#tally.parked(1);
+      if (!onlyWarms(stream.request)) this.#tally.parked(1);
     }
     await this.#admit();
     const { filling, decoding } = await this.#prepare();
@@ -234,6 +234,11 @@ export class RoundLoop implements AsyncDisposable {
 
   get #holders(): LiveStream[] {
     return this.#streams.filter(({ slot }) => slot !== null);
+  }
+
+  /** Of those, whom somebody waits for. */
+  get #replying(): LiveStream[] {
+    return this.#holders.filter(({ request }) => !onlyWarms(request));
   }
 
   async #admit(): Promise<void> {
@@ -256,7 +261,7 @@ export class RoundLoop implements AsyncDisposable {
     const due = this.#share.fillDue || decoding.length === 0;
     const next = due ? await this.#nextToFill() : null;
     const fed = [...decoding, ...(next ? [next] : [])].sort(byTurn);
-    const holders = this.#holders.length;
+    const holders = this.#replying.length;
     for (const stream of fed) {
       // One that was served before it may have taken its slot.
       if (stream.slot === null) continue;
@@ -264,7 +269,7 @@ export class RoundLoop implements AsyncDisposable {
         stream === next ? next.rows + this.#chunkOf(next) : roundPlaces(this.#live.current, stream);
       await this.#memory.grow(stream, places, this.#holders);
     }
-    this.#tally.parked(holders - this.#holders.length);
+    this.#tally.parked(holders - this.#replying.length);
     const ready = (stream: LiveStream) => stream.slot !== null;
     const filling = next && ready(next) ? next : null;
     if (filling) passOver(this.#streams, filling);
@@ -349,7 +354,7 @@ export class RoundLoop implements AsyncDisposable {
         chunkSegment(stream, rows, promptChances ? "all" : draws ? "last" : "none"),
       ]);
       const result = await backend.read(backend.prefill(plan));
-      if (promptChances) tellChances(stream, result.draws);
+      if (promptChances) await tellChances(stream, result.draws);
       stream.rows += rows;
       if (!last) return [];
       this.#tally.prompted(stream);
@@ -459,13 +464,18 @@ function tellEnd(stream: LiveStream, ending: Ending): void {
 }
 
 /** How likely the prompt's tokens were that follow the rows of a chunk. */
-function tellChances(stream: LiveStream, draws: readonly (Candidates | DeltafoldError)[]): void {
+async function tellChances(
+  stream: LiveStream,
+  draws: readonly (Candidates | DeltafoldError)[],
+): Promise<void> {
   const { promptIds, topChances = 0 } = stream.request;
   for (const [row, draw] of draws.entries()) {
     const position = stream.rows + row + 1;
     const id = promptIds[position];
     if (id === undefined) return;
     if (draw instanceof DeltafoldError) throw draw;
+    // To order a whole row takes long, and others want to be heard in between.
+    await nextTask();
     stream.sink.promptToken?.(position, chancesOf(draw, id, topChances));
   }
 }

@@ -45,9 +45,9 @@ export class Sampler {
     const forced = this.#constraint?.forced() ?? null;
     if (forced !== null) return forced;
     const allowed = this.#constraint?.allowed() ?? null;
-    const count = allowed ? 0 : candidatesNeeded(this.#params);
-    const row = this.#adjusted ? this.#adjusted.reorder(candidates, count) : candidates;
-    return drawToken(allowed ? within(row, allowed) : row, this.#params, position);
+    const count = candidatesNeeded(this.#params);
+    const row = this.#adjusted?.reorder(candidates, allowed ? 0 : count) ?? candidates;
+    return drawToken(allowed ? within(row, allowed, count) : row, this.#params, position);
   }
 
   /** Tells of a token that the reply has from now on, in the reply's order and once each. */
@@ -57,13 +57,18 @@ export class Sampler {
   }
 }
 
-/** The candidates that are in a set, in their order: top-k and the like then choose among these. */
-function within({ ids, logits }: Candidates, allowed: TokenSet): Candidates {
-  const places: number[] = [];
-  for (let at = 0; at < ids.length; at++) if (hasToken(allowed, ids[at]!)) places.push(at);
-  invariant(places.length > 0, "a constraint that allows no token of the vocabulary");
-  return {
-    ids: Int32Array.from(places, (at) => ids[at]!),
-    logits: Float32Array.from(places, (at) => logits[at]!),
-  };
+/** The first `count` candidates that are in a set (0: all), in their order: of these draws choose. */
+function within({ ids, logits }: Candidates, allowed: TokenSet, count: number): Candidates {
+  const most = count === 0 ? ids.length : Math.min(count, ids.length);
+  const ownIds = new Int32Array(most);
+  const ownLogits = new Float32Array(most);
+  let kept = 0;
+  for (let at = 0; at < ids.length && kept < most; at++) {
+    if (!hasToken(allowed, ids[at]!)) continue;
+    ownIds[kept] = ids[at]!;
+    ownLogits[kept] = logits[at]!;
+    kept++;
+  }
+  invariant(kept > 0, "a constraint that allows no token of the vocabulary");
+  return { ids: ownIds.subarray(0, kept), logits: ownLogits.subarray(0, kept) };
 }

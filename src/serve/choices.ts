@@ -28,7 +28,8 @@ export async function beginChoices(
   try {
     for (let choice = 0; choice < count; choice++) {
       if (choice === 1) await streams[0]!.started;
-      const stream = await beginOne(engine, choice, form, begin);
+      if (choice > 0 && signal.aborted) break;
+      const stream = begin({ choice, grammar: form && (await engine.grammar(form)) });
       cancelWith(signal, stream);
       streams.push(stream);
     }
@@ -37,21 +38,6 @@ export async function beginChoices(
     throw error;
   }
   return streams;
-}
-
-async function beginOne(
-  engine: Engine,
-  choice: number,
-  form: GrammarSpec | null,
-  begin: Begin,
-): Promise<Stream> {
-  const grammar = form && (await engine.grammar(form));
-  try {
-    return begin({ choice, grammar });
-  } catch (error) {
-    grammar?.[Symbol.dispose]();
-    throw error;
-  }
 }
 
 /** Cancels a stream when its client hangs up. */
