@@ -78,6 +78,8 @@ const chatFields = z.object({
   chat_template_kwargs: mapping.nullish(),
   reasoning_effort: effort.nullish(),
   thinking_budget: wholeNumber.nullish(),
+  // vLLM's name.
+  thinking_token_budget: wholeNumber.nullish(),
   logprobs: flag.nullish(),
   top_logprobs: countTo(topLogprobsMax).nullish(),
 });
@@ -107,7 +109,7 @@ export function parseChat(body: JsonObject): ParsedChat {
     tools: tools ?? null,
     templateKwargs: templateKwargs(fields.chat_template_kwargs ?? {}),
     parallelToolCalls,
-    thinkingBudget: fields.thinking_budget ?? null,
+    thinkingBudget: fields.thinking_budget ?? fields.thinking_token_budget ?? null,
     reasoningEffort: fields.reasoning_effort ?? null,
     topLogprobs: topLogprobs(fields.logprobs ?? false, fields.top_logprobs ?? null),
   };

@@ -50,6 +50,10 @@ export function parseCompletion(body: JsonObject): ParsedCompletion {
     const message = "echo with logprobs can't be streamed: the prompt's come at the end.";
     throw new InputError(message, "echo", "unsupported_parameter");
   }
+  if (promptLogprobs && delivery.choices > 1) {
+    const message = "echo with logprobs has one choice: the prompt's are the same in all.";
+    throw new InputError(message, "n", "unsupported_parameter");
+  }
   const request = { ...toReplyRequest(fields), prompt: fields.prompt, topLogprobs, promptLogprobs };
   const form = parseGrammar(body);
   if (form && request.ignoreEos) throw new InputError(eosEndsForms, "ignore_eos");

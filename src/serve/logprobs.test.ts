@@ -149,6 +149,7 @@ test.each([
   [textPath, { echo: 1 }, "invalid_type", "echo", "true or false"],
   [textPath, { max_tokens: 0 }, "invalid_value", "max_tokens", "at least 1, not 0"],
   [textPath, { echo: true, max_tokens: 0 }, "invalid_value", "max_tokens", "at least 1"],
+  [textPath, { echo: true, logprobs: 1, n: 2 }, "unsupported_parameter", "n", "one choice"],
   [
     textPath,
     { echo: true, logprobs: 1, stream: true },

@@ -14,8 +14,10 @@ import { theForm } from "./grammar-fields.ts";
 import { givenObject, kindError } from "./messages-fields.ts";
 import { historyField, systemField } from "./messages-history.ts";
 import { toolChoiceField, toolsField } from "./messages-tools.ts";
+import { refuseOtherNames } from "./messages-unsupported.ts";
 import { type Delivery, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
 import { type ChosenTools, chooseTools } from "./tool-choice.ts";
+import { refuseUnsupported } from "./unsupported.ts";
 
 const display = z.enum(["summarized", "omitted"], { error: '"summarized" or "omitted"' }).nullish();
 const thinking = z.discriminatedUnion(
@@ -90,6 +92,8 @@ export interface ParsedMessages {
 /** @throws InputError naming the field at fault */
 export function parseMessages(body: JsonObject): ParsedMessages {
   const fields = parseFields(messageFields, body);
+  refuseUnsupported(body);
+  refuseOtherNames(body);
   const chosen = chosenTools(fields);
   const { messages, thinking: asked } = fields;
   if (messages.at(-1)?.at(-1)?.role === "assistant") {

@@ -21,6 +21,23 @@ test("every sampling field reaches the engine as it came", () => {
 });
 
 test.each([
+  [{ n_predict: 5 }, 5],
+  [{ max_tokens: 6, n_predict: 5 }, 6],
+  [{ max_completion_tokens: 7, max_tokens: 6, n_predict: 5 }, 7],
+  [{ max_tokens: null, n_predict: null }, null],
+])("%j asks for at most %j tokens", (fields, maxTokens) => {
+  expect(parseChat({ messages: hello, ...fields }).request).toMatchObject({ maxTokens });
+  expect(parseCompletion({ prompt: "a", ...fields }).request).toMatchObject({ maxTokens });
+});
+
+test("a thinking budget has two names", () => {
+  for (const name of ["thinking_budget", "thinking_token_budget"]) {
+    const { request } = parseChat({ messages: hello, [name]: 9 });
+    expect(request.thinkingBudget).toBe(9);
+  }
+});
+
+test.each([
   [{}, true],
   [{ draft: null }, true],
   [{ draft: true }, true],

@@ -20,6 +20,8 @@ export interface ReplyFields {
   readonly seed?: unknown;
   readonly max_tokens?: number | null | undefined;
   readonly max_completion_tokens?: number | null | undefined;
+  /** llama.cpp's name. */
+  readonly n_predict?: number | null | undefined;
   readonly stop?: string | readonly string[] | null | undefined;
   readonly ignore_eos?: boolean | null | undefined;
   readonly stream?: boolean | null | undefined;
@@ -49,6 +51,7 @@ export const replyShape: {
   seed: z.unknown().optional(),
   max_tokens: count.nullish(),
   max_completion_tokens: count.nullish(),
+  n_predict: count.nullish(),
   stop: stop.nullish(),
   ignore_eos: flag.nullish(),
   stream: flag.nullish(),
@@ -88,7 +91,7 @@ export function toReplyRequest(fields: ReplyFields): ReplyRequest {
     frequency_penalty: fields.frequency_penalty,
     logit_bias: fields.logit_bias,
     seed: fields.seed,
-    maxTokens: fields.max_completion_tokens ?? fields.max_tokens ?? null,
+    maxTokens: fields.max_completion_tokens ?? fields.max_tokens ?? fields.n_predict ?? null,
     stop: typeof stops === "string" ? [stops] : (stops ?? []),
     ignoreEos: fields.ignore_eos ?? false,
     draft: fields.draft ?? true,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { ToolSpec } from "../engine.ts";
+import { toolsMax } from "../limits.ts";
 import { parseChat } from "./chat-request.ts";
 import { hello } from "./http.cases.ts";
 
@@ -34,6 +35,12 @@ test.each([
   }
 });
 
+test("a tool that is named twice is offered once; of two with a name the first counts", () => {
+  const twice = allowed("auto", "look", "write", "look");
+  const other = { ...look, function: { name: "look", description: "Another." } };
+  expect(chosen({ tools: [...tools, other], tool_choice: twice })).toEqual([[look, write], null]);
+});
+
 test("no tools, and nothing to choose", () => {
   for (const none of [{}, { tools: null }, { tools: [] }, { tools: [], tool_choice: "auto" }]) {
     expect(chosen(none)).toEqual([null, null]);
@@ -42,6 +49,7 @@ test("no tools, and nothing to choose", () => {
 
 test.each([
   [{ tool_choice: "required" }, "tool_choice", "needs tools"],
+  [{ tools: Array(toolsMax + 1).fill(tool("a")) }, "tools", `At most ${toolsMax} tools`],
   [{ tools: [], tool_choice: named("look") }, "tool_choice", "needs tools"],
   [{ tools, tool_choice: named("fly") }, "tool_choice", '"fly", which is not among'],
   [{ tools, tool_choice: allowed("auto", "look", "fly") }, "tool_choice", '"fly"'],

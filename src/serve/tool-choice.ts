@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { GrammarSpec, ToolSpec } from "../engine.ts";
 import { InputError } from "../errors.ts";
+import { toolsMax } from "../limits.ts";
 import { list } from "./fields.ts";
 
 /** One tool, by its name. */
@@ -47,13 +48,16 @@ export interface ChosenTools {
 
 /**
  * @param parallel whether there may be several calls
- * @throws InputError where the choice names a tool that isn't offered, or needs one where none is
+ * @throws InputError where there are too many tools, the choice names a tool that isn't offered, or needs one where none is
  */
 export function chooseTools(
   choice: ToolChoice | null | undefined,
   tools: readonly ToolSpec[],
   parallel: boolean,
 ): ChosenTools {
+  if (tools.length > toolsMax) {
+    throw new InputError(`At most ${toolsMax} tools are read.`, "tools", "too_many");
+  }
   if (choice === "none") return { tools: null, grammar: null };
   const offered = tools.length > 0 ? tools : null;
   if (choice === null || choice === undefined || choice === "auto") {
@@ -75,8 +79,9 @@ export function chooseTools(
 
 function theNamed(tools: readonly ToolSpec[], names: readonly string[]): ToolSpec[] {
   if (names.length === 0) throw new InputError("tool_choice allows no tool.", "tool_choice");
-  return names.map((name) => {
-    const found = tools.find((tool) => tool.function.name === name);
+  const byName = new Map(tools.toReversed().map((tool) => [tool.function.name, tool]));
+  return [...new Set(names)].map((name) => {
+    const found = byName.get(name);
     if (found) return found;
     throw new InputError(
       `tool_choice names ${JSON.stringify(name)}, which is not among the tools.`,

@@ -15,6 +15,22 @@ const neutralValues: ReadonlyMap<string, readonly unknown[]> = new Map<string, r
   ["min_tokens", [0]],
   ["stop_token_ids", [[]]],
   ["bad_words", [[]]],
+  ["verbosity", ["medium"]],
+  ["web_search_options", []],
+  ["audio", []],
+  ["allowed_token_ids", [[]]],
+  ["include_stop_str_in_output", [false]],
+  ["truncate_prompt_tokens", []],
+  ["use_beam_search", [false]],
+  ["prompt_logprobs", [false]],
+  ["chat_template", []],
+  ["add_generation_prompt", [true]],
+  ["continue_final_message", [false]],
+  // Samplers of other servers, and what switches them off.
+  ["typical_p", [1]],
+  ["mirostat", [0]],
+  ["dry_multiplier", [0]],
+  ["xtc_probability", [0]],
 ]);
 
 /** vLLM's family of forms: those that are known are read in `grammar-fields.ts`. */
