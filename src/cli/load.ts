@@ -4,7 +4,7 @@ import { type OpenOptions, openEngine } from "../node.ts";
 import type { CliIo } from "./io.ts";
 import { startProgress } from "./progress.ts";
 
-/** Opens an engine and shows how far it is. */
+/** Opens an engine and shows how far it is. Warnings are printed, unless `options` takes them. */
 export async function loadEngine(
   io: CliIo,
   model: string,
@@ -13,8 +13,8 @@ export async function loadEngine(
 ): Promise<Engine> {
   using progress = startProgress(io, `loading ${basename(model)}`, quiet);
   return await openEngine(model, {
+    onWarning: (message) => io.stderr.write(`warning: ${message}\n`),
     ...options,
     onProgress: (done, total) => progress.update(done, total),
-    onWarning: (message) => io.stderr.write(`warning: ${message}\n`),
   });
 }

@@ -55,6 +55,7 @@ test("a message, whole and streamed", async () => {
   const whole = await scripted.client.messages.create(body);
   expect(whole).toMatchObject({ content, stop_reason: "end_turn", stop_sequence: null });
   expect(whole.usage.output_tokens).toBe(tokenizer.encode(say).length + 1);
+  expect(whole._request_id).toMatch(/^req_/);
 
   script.say(say);
   const stream = scripted.client.messages.stream(body);

@@ -72,6 +72,10 @@ const connections: readonly Connection[] = [
     what: "an old client",
     sends: [`GET /health/live HTTP/1.0\r\n${host}\r\n`],
   },
+  { what: "an older one, which names no host", sends: ["GET /health/live HTTP/1.0\r\n\r\n"] },
+  { what: "no host", sends: [`${live}Connection: close\r\n\r\n`] },
+  { what: "a host that is none", sends: [`${live}Host: a/b\r\n\r\n`] },
+  { what: "a path that is none", sends: [`GET /v1\\messages HTTP/1.1\r\n${host}\r\n`] },
   {
     what: "a streamed reply",
     sends: [

@@ -70,12 +70,13 @@ const keys: Ask[] = [
 
 const page = "https://page.example";
 const hosts: Ask[] = [
-  get("/health/live", { Host: "localhost:8000" }, "this machine"),
-  get("/health/live", { Host: "[::1]:8000" }, "this machine by its number"),
-  get("/health/live", { Host: "Models.Example" }, "an allowed host"),
-  get("/health/live", { Host: "evil.example" }, "another host"),
-  get("/health/live", { Host: "localhost.evil.example" }, "one that begins alike"),
-  get("/health/live", { Host: "a b" }, "no host"),
+  get("/v1/models", { Host: "localhost:8000" }, "this machine"),
+  get("/v1/models", { Host: "[::1]:8000" }, "this machine by its number"),
+  get("/v1/models", { Host: "Models.Example" }, "an allowed host"),
+  get("/v1/models", { Host: "evil.example" }, "another host"),
+  get("/health/ready", { Host: "evil.example" }, "a probe for another host"),
+  get("/v1/models", { Host: "localhost.evil.example" }, "one that begins alike"),
+  get("/v1/models", { Host: "a b" }, "no host"),
   get("/v1/models", { Origin: page }, "an allowed page"),
   get("/v1/models", { Origin: "https://evil.example" }, "another page"),
   {

@@ -26,7 +26,7 @@ const preflightSaid = {
   "access-control-allow-methods": "GET, HEAD, POST, DELETE",
   "access-control-max-age": "600",
 };
-const exposed = { "access-control-expose-headers": "X-Request-Id, Retry-After" };
+const exposed = { "access-control-expose-headers": "X-Request-Id, Request-Id, Retry-After" };
 
 test("without origins no page learns anything", async () => {
   const { app } = testServer();

@@ -10,7 +10,7 @@ const preflightHeaders: Record<string, string> = {
 };
 
 /** What pages may see of a reply besides its body. */
-const exposedHeaders = "X-Request-Id, Retry-After";
+const exposedHeaders = "X-Request-Id, Request-Id, Retry-After";
 
 /**
  * Lets pages of some origins use the server, and refuses what pages of other sites would change.

@@ -1,6 +1,8 @@
 import type { Context } from "hono";
 import type { DeltafoldError } from "../errors.ts";
 import type { Reply, Stream } from "../stream.ts";
+import type { KnownKey } from "./keys.ts";
+import { isMessagesPath } from "./messages-error.ts";
 import { randomId } from "./reply-format.ts";
 
 /** What nginx writes of a request whose client was gone before it was answered. */
@@ -14,6 +16,8 @@ export interface Served {
   readonly reply: Reply;
   /** For how long it waited for a slot, in ms; null where it never had one. */
   readonly queueMs: number | null;
+  /** From the request, its body's way here included, to the reply's first token. */
+  readonly firstTokenMs: number;
 }
 
 /** One request and what became of it, for the log and the metrics. */
@@ -25,8 +29,10 @@ export class Exchange {
   readonly startMs: number;
   /** What its path is an instance of; null where there is no such URL. */
   route: string | null = null;
-  /** Whose key it brought; null where none was asked for. */
-  keyLabel: string | null = null;
+  /** The key that it brought; null where none was asked for. */
+  key: KnownKey | null = null;
+  /** Whether it is for a host that isn't this one, so that nothing more may be told than must be. */
+  isForeign = false;
   /** Of what went wrong; null where nothing did. */
   errorCode: string | null = null;
   #status = 0;
@@ -36,7 +42,7 @@ export class Exchange {
   #sent: Promise<void> = Promise.resolve();
 
   constructor({ req }: Context, startMs: number) {
-    this.id = requestId(req.raw);
+    this.id = requestId(req.raw.headers.get("x-request-id"));
     this.method = req.method;
     this.path = req.path;
     this.startMs = startMs;
@@ -88,16 +94,17 @@ export class Exchange {
     // Whoever hung up before has seen no status.
     this.#status = this.#hungUp ? hungUpStatus : response.status;
     const [results] = await Promise.all([
-      Promise.allSettled(this.#streams.map(served)),
+      Promise.allSettled(this.#streams.map((stream) => served(stream, this.startMs))),
       this.#sent,
     ]);
     this.#served = results.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
   }
 }
 
-async function served(stream: Stream): Promise<Served> {
+async function served(stream: Stream, requestMs: number): Promise<Served> {
   const reply = await stream.result;
-  return { reply, queueMs: stream.queueMs };
+  const firstTokenMs = stream.startMs - requestMs + reply.timings.prefillMs;
+  return { reply, queueMs: stream.queueMs, firstTokenMs };
 }
 
 const exchanges = new WeakMap<Request, Exchange>();
@@ -110,7 +117,11 @@ export function keepExchange({ req }: Context, exchange: Exchange): void {
 export const exchangeOf = ({ req }: Context): Exchange => exchanges.get(req.raw)!;
 
 /** The id that a request brought, or a new one. */
-export function requestId({ headers }: Request): string {
-  const given = headers.get("x-request-id");
+export function requestId(given: string | null): string {
   return given !== null && idPattern.test(given) ? given : randomId("req_");
+}
+
+/** The headers by which a reply tells its request's id: Anthropic's clients read another. */
+export function idHeaders(path: string, id: string): Record<string, string> {
+  return { "X-Request-Id": id, ...(isMessagesPath(path) && { "Request-Id": id }) };
 }

@@ -16,7 +16,8 @@ function loggedServer(options: TestOptions = {}) {
     nowMs += 10;
   };
   const app = { clock, onEnd: (entry: RequestEntry) => entries.push(entry), ...options.app };
-  const server = testServer({ onPass, ...options, parts: { clock }, app });
+  const parts = { clock, ...options.parts };
+  const server = testServer({ onPass, ...options, parts, app });
   return { entries, ...server };
 }
 
@@ -62,6 +63,46 @@ test("every kind of reply has its id", async () => {
   expect(replies.map(({ status }) => status)).toEqual([404, 405, 200, 400, 200, 200]);
   for (const { headers: got } of replies) expect(got.get("x-request-id")).toBe("mine");
   await Promise.all(replies.map((reply) => reply.text()));
+});
+
+test("Anthropic's clients find the id where they look for it", async () => {
+  const { app } = loggedServer();
+  const headers = { "Content-Type": "application/json", "X-Request-Id": "mine" };
+  const body = { messages: hello, max_tokens: 1 };
+  const told = async (path: string, body: object | string) => {
+    const { status, headers: got } = await post(app, path, body, { headers });
+    return [status, got.get("request-id"), got.get("x-request-id")];
+  };
+  expect(await told("/v1/messages", body)).toEqual([200, "mine", "mine"]);
+  expect(await told("/v1/messages", { ...body, stream: true })).toEqual([200, "mine", "mine"]);
+  expect(await told("/messages/count_tokens", { messages: hello })).toEqual([200, "mine", "mine"]);
+  expect(await told("/v1/messages", "{")).toEqual([400, "mine", "mine"]);
+  expect(await told("/v1/messages/none", {})).toEqual([404, "mine", "mine"]);
+  expect(await told(chatPath, body)).toEqual([200, null, "mine"]);
+});
+
+test("the time to the first token is from the request, not from its last byte", async () => {
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, unixSeconds: () => 0 };
+  const onPass = () => {
+    nowMs += 10;
+  };
+  const { app, entries } = loggedServer({ onPass, parts: { clock }, app: { clock } });
+  const text = Buffer.from(JSON.stringify(short));
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      nowMs += 1000;
+      controller.enqueue(text);
+      controller.close();
+    },
+  });
+  const headers = { "Content-Type": "application/json" };
+  const init: RequestInit & { duplex: "half" } = { method: "POST", headers, body, duplex: "half" };
+  expect((await app.request(textPath, init)).status).toBe(200);
+  await nextTask();
+  expect(entries).toMatchObject([{ first_token_ms: 1010, total_ms: 1040, tokens_per_second: 100 }]);
+  const sum = "deltafold_time_to_first_token_seconds_sum 1.01\n";
+  expect(await (await app.request("/metrics")).text()).toContain(sum);
 });
 
 test("a reply's entry says what it cost", async () => {

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { matchedRoutes } from "hono/route";
 import { DeltafoldError } from "../errors.ts";
 import { urlCharactersMax } from "../limits.ts";
-import { Exchange, keepExchange } from "./exchange.ts";
+import { Exchange, idHeaders, keepExchange } from "./exchange.ts";
 import { entryOf } from "./request-log.ts";
 import type { Serving } from "./serving.ts";
 
@@ -13,7 +13,8 @@ export function addExchanges(app: Hono, { clock, counts, onEnd }: Serving): void
     keepExchange(context, exchange);
     await next();
     const { res } = context;
-    res.headers.set("X-Request-Id", exchange.id);
+    const ids = Object.entries(idHeaders(exchange.path, exchange.id));
+    for (const [name, value] of ids) res.headers.set(name, value);
     if (res.status === 401) res.headers.set("WWW-Authenticate", "Bearer");
     // All paths match the handlers of all paths, which are no route.
     const route = matchedRoutes(context).findLast(({ path }) => path !== "/*");

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { DeltafoldError } from "../errors.ts";
 import { exchangeOf } from "./exchange.ts";
-import type { ApiKeys } from "./keys.ts";
+import type { ApiKeys, KnownKey } from "./keys.ts";
 
 /**
  * Lets requests with one of the keys in, and those of pages that ask which methods they may use.
@@ -11,19 +11,19 @@ export function guard(keys: ApiKeys): MiddlewareHandler {
   return async (context, next) => {
     const { req } = context;
     if (req.method !== "OPTIONS") {
-      const label = labelOf(context, keys);
-      if (label === null) throw refusal(context);
-      exchangeOf(context).keyLabel = label;
+      const key = keyOf(context, keys);
+      if (key === null) throw refusal(context);
+      exchangeOf(context).key = key;
     }
     await next();
   };
 }
 
-/** Whose key came with a request; null where none did that is known. */
-export function labelOf(context: Context, keys: ApiKeys): string | null {
+/** Which key came with a request; null where none did that is known. */
+export function keyOf(context: Context, keys: ApiKeys): KnownKey | null {
   for (const key of keysIn(context)) {
-    const label = keys.labelOf(key);
-    if (label !== null) return label;
+    const known = keys.find(key);
+    if (known !== null) return known;
   }
   return null;
 }

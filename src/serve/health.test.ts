@@ -70,6 +70,10 @@ test.each(["loading", "stopping"] as const)(
     const headers = { "X-Request-Id": "mine" };
     const told = answer(new Request("http://localhost/", { headers }));
     expect(told.headers.get("x-request-id")).toBe("mine");
+    for (const path of ["/health/live", "/health/ready", "/v1/messages"]) {
+      const kept = status === "stopping" ? "close" : null;
+      expect((await ask(path)).headers.get("Connection")).toBe(kept);
+    }
     expect((await ask("/")).headers.get("x-request-id")).toMatch(/^req_/);
   },
 );

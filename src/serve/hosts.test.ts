@@ -63,13 +63,31 @@ test("a request that came over no connection is for the host of its URL", async 
 test("nothing answers a page whose name resolves to this machine", async () => {
   const { app } = testServer({ app: { hosts: [], corsOrigins: ["*"] } });
   const headers = { Host: "rebound.example:8080" };
-  for (const path of ["/", "/health", "/health/live", "/metrics", "/v1/models", "/v1/nothing"]) {
+  for (const path of ["/", "/health", "/health/x", "/metrics", "/v1/models", "/v1/nothing"]) {
     for (const method of ["GET", "POST", "OPTIONS"]) {
       const response = await app.request(path, { method, headers });
       expect(response.status).toBe(403);
       expect(await response.json()).toMatchObject({ error: { code: "host_not_allowed" } });
     }
   }
+});
+
+test("probes may call it by any name, and are told the status alone", async () => {
+  const { app, backend } = testServer({ app: { hosts: [] } });
+  const ask = async (path: string, host: string) => {
+    const response = await app.request(path, { headers: { Host: host } });
+    return [response.status, await response.json()];
+  };
+  for (const host of ["10.0.0.7:8080", "rebound.example", "", "a, b"]) {
+    for (const path of ["/health/live", "/health/ready"]) {
+      expect(await ask(path, host)).toEqual([200, { status: "ok" }]);
+    }
+  }
+  backend.lose();
+  await backend.lost;
+  expect(await ask("/health/ready", "10.0.0.7:8080")).toEqual([503, { status: "lost" }]);
+  const told = { status: "lost", reason: "the fake device was lost" };
+  expect(await ask("/health/ready", "localhost:8080")).toEqual([503, told]);
 });
 
 test("unless names are given, any host will do", async () => {

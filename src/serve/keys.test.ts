@@ -31,23 +31,31 @@ test("a key is found by its whole text alone", () => {
     { label: "ben", key: "secret-3" },
     { label: "again", key: "secret-2" },
   ]);
-  expect(["secret-1", "secret-2", "secret-3"].map((key) => keys.labelOf(key))).toEqual([
+  expect(["secret-1", "secret-2", "secret-3"].map((key) => keys.find(key)?.label)).toEqual([
     ...["ann", "ben", "ben"],
   ]);
   for (const key of ["", "secret-", "secret-11", "Secret-1", " secret-1", "ann", "\ud800"]) {
-    expect(keys.labelOf(key)).toBeNull();
+    expect(keys.find(key)).toBeNull();
   }
-  expect(keys.labelOf("x".repeat(10_000_000))).toBeNull();
+  expect(keys.find("x".repeat(10_000_000))).toBeNull();
+});
+
+test("a key's digest is its own, whatever it is called", () => {
+  const digestOf = (label: string, key: string) => new ApiKeys([{ label, key }]).find(key)?.digest;
+  // SHA-256 of "abc", from FIPS 180-2.
+  const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+  expect([digestOf("ann", "abc"), digestOf("ben", "abc")]).toEqual([abc, abc]);
+  expect(digestOf("ann", "abd")).not.toBe(abc);
 });
 
 test("without a key nobody is let in", () => {
-  expect(new ApiKeys([]).labelOf("")).toBeNull();
+  expect(new ApiKeys([]).find("")).toBeNull();
 });
 
 test("other keys take the place of all that were there", () => {
   const keys = new ApiKeys([{ label: "old", key: "one" }]);
   keys.replace([{ label: "new", key: "two" }]);
-  expect([keys.labelOf("one"), keys.labelOf("two")]).toEqual([null, "new"]);
+  expect([keys.find("one"), keys.find("two")?.label]).toEqual([null, "new"]);
 });
 
 test.each([
@@ -66,7 +74,7 @@ test.each([
   const rule = `The API key bad must be 1 to ${keyCharactersMax} printable ASCII characters`;
   expect(set).toThrow(`${rule} without spaces; ${found}.`);
   if (key !== "") expect(set).not.toThrow(key);
-  expect([keys.labelOf("one"), keys.labelOf("two")]).toEqual(["old", null]);
+  expect([keys.find("one")?.label, keys.find("two")]).toEqual(["old", null]);
 });
 
 test("the longest key, and as many as there may be", () => {
@@ -76,7 +84,7 @@ test("the longest key, and as many as there may be", () => {
     key: `key${at}`,
   }));
   const keys = new ApiKeys([...many, { label: "long", key: long }]);
-  expect([keys.labelOf(long), keys.labelOf("key0"), keys.labelOf("key1022")]).toEqual([
+  expect([long, "key0", "key1022"].map((key) => keys.find(key)?.label)).toEqual([
     ...["long", "0", "1022"],
   ]);
   expect(() => keys.replace([...many, ...many])).toThrow("There may be at most 1024 API keys");

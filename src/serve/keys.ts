@@ -1,5 +1,5 @@
 import { sha256 } from "@noble/hashes/sha2.js";
-import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { InputError } from "../errors.ts";
 import { keyCharactersMax, keysMax } from "../limits.ts";
 
@@ -7,6 +7,13 @@ import { keyCharactersMax, keysMax } from "../limits.ts";
 export interface NamedKey {
   readonly label: string;
   readonly key: string;
+}
+
+/** A key that was let in. */
+export interface KnownKey {
+  readonly label: string;
+  /** SHA-256 in hex, which no other key has: several may have one label. It is in no log. */
+  readonly digest: string;
 }
 
 interface Digest {
@@ -38,15 +45,15 @@ export class ApiKeys {
   }
 
   /**
-   * Whose key this is; null where it is none. Takes as long whichever it is, and wherever a wrong one
+   * Which key this is; null where it is none. Takes as long whichever it is, and wherever a wrong one
    * differs.
    */
-  labelOf(key: string): string | null {
+  find(key: string): KnownKey | null {
     if (key.length > keyCharactersMax) return null;
     const given = digestOf(key);
     let found: string | null = null;
     for (const { label, bytes } of this.#digests) if (sameBytes(bytes, given)) found ??= label;
-    return found;
+    return found === null ? null : { label: found, digest: bytesToHex(given) };
   }
 }
 

@@ -16,11 +16,22 @@ export interface RequestEntry {
   readonly prompt_tokens?: number;
   readonly cached_tokens?: number;
   readonly reply_tokens?: number;
+  /** From the request. */
   readonly first_token_ms?: number;
   readonly tokens_per_second?: number;
   /** Several replies' are joined by commas. */
   readonly finish_reason?: string;
   readonly error_code?: string;
+}
+
+/** What a server says beside its requests. */
+export interface LogEntry {
+  /** In ISO 8601. */
+  readonly time: string;
+  readonly level: "info" | "warning" | "error";
+  readonly message: string;
+  /** Where in the program a failure came from. */
+  readonly stack?: string;
 }
 
 /** Paths are cut to so many characters. */
@@ -30,15 +41,15 @@ const pathCharactersMax = 256;
  * @param unixSeconds of its end, and `nowMs` of the clock by which it began
  */
 export function entryOf(exchange: Exchange, unixSeconds: number, nowMs: number): RequestEntry {
-  const { id, method, path, status, startMs, keyLabel, errorCode } = exchange;
+  const { id, method, path, status, startMs, key, errorCode } = exchange;
   return {
-    time: new Date(unixSeconds * 1000).toISOString().replace(".000", ""),
+    time: timeText(unixSeconds),
     id,
     method,
     path: path.slice(0, pathCharactersMax),
     status,
     total_ms: rounded(nowMs - startMs),
-    ...(keyLabel !== null && { key: keyLabel }),
+    ...(key !== null && { key: key.label }),
     ...repliesOf(exchange),
     ...(errorCode !== null && { error_code: errorCode }),
   };
@@ -51,20 +62,24 @@ function repliesOf({ streams, served }: Exchange): Partial<RequestEntry> {
   const replies = served.map(({ reply }) => reply);
   const [first] = replies;
   if (!first) return { prompt_tokens };
-  const { prefillMs, tokensPerSecond } = first.timings;
+  const { tokensPerSecond } = first.timings;
   const begun = first.ids.length > 0;
   return {
     prompt_tokens,
     cached_tokens: first.cachedTokens,
     reply_tokens: replies.reduce((sum, { ids }) => sum + ids.length, 0),
-    ...(begun && { first_token_ms: rounded(prefillMs) }),
+    ...(begun && { first_token_ms: rounded(served[0]!.firstTokenMs) }),
     ...(tokensPerSecond !== null && { tokens_per_second: rounded(tokensPerSecond) }),
     finish_reason: replies.map(({ finishReason }) => finishReason).join(","),
   };
 }
 
+/** Seconds since 1970 in ISO 8601. */
+export const timeText = (unixSeconds: number): string =>
+  new Date(unixSeconds * 1000).toISOString().replace(".000", "");
+
 /** One line of JSON in ASCII, so that no terminal and no line reader is led astray. */
-export function jsonLine(entry: RequestEntry): string {
+export function jsonLine(entry: RequestEntry | LogEntry): string {
   return JSON.stringify(entry).replace(/[^\x20-\x7e]/g, unicodeEscape);
 }
 

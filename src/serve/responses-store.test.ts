@@ -10,15 +10,16 @@ const message = (text: string): ResponseItem => ({
   role: "assistant",
   content: [{ type: "output_text", text, annotations: [], logprobs: [] }],
 });
-const stored = (id: string, text = "") => ({
+const stored = (id: string, text = "", owner: string | null = null) => ({
   response: { id, output: [message(text)] },
   input: [message("asked")],
+  owner,
 });
 const bytesOf = ({ response, input }: ReturnType<typeof stored>) =>
   JSON.stringify(response).length + JSON.stringify(input).length;
-const has = (store: ResponseStore, id: string) => {
+const has = (store: ResponseStore, id: string, owner: string | null = null) => {
   try {
-    return store.get(id).response.id === id;
+    return store.get(id, owner).response.id === id;
   } catch {
     return false;
   }
@@ -27,25 +28,45 @@ const has = (store: ResponseStore, id: string) => {
 test("a conversation is what a response answered, and the response", () => {
   const store = new ResponseStore();
   store.add(stored("a", "said"));
-  expect(store.get("a")).toMatchObject(stored("a", "said"));
-  expect(store.conversation("a")).toEqual([message("asked"), message("said")]);
+  expect(store.get("a", null)).toMatchObject(stored("a", "said"));
+  expect(store.conversation("a", null)).toEqual([message("asked"), message("said")]);
 });
 
 test("what is not there is not found", () => {
   const store = new ResponseStore();
   const message = 'No response "a" is stored here.';
   const ofPath = { status: 404, code: "response_not_found", param: "response_id", message };
-  expect(() => store.get("a")).toThrow(expect.objectContaining(ofPath));
-  expect(() => store.delete("a")).toThrow(expect.objectContaining(ofPath));
+  expect(() => store.get("a", null)).toThrow(expect.objectContaining(ofPath));
+  expect(() => store.delete("a", null)).toThrow(expect.objectContaining(ofPath));
   const ofField = { code: "previous_response_not_found", param: "previous_response_id" };
-  expect(() => store.conversation("a")).toThrow(expect.objectContaining({ ...ofPath, ...ofField }));
+  expect(() => store.conversation("a", null)).toThrow(
+    expect.objectContaining({ ...ofPath, ...ofField }),
+  );
+});
+
+test("a response belongs to whoever asked for it", () => {
+  const store = new ResponseStore();
+  const owners = [null, "ann", "ben"];
+  for (const owner of owners) store.add(stored(`of ${owner}`, "", owner));
+  for (const owner of owners) {
+    const id = `of ${owner}`;
+    for (const other of owners.filter((each) => each !== owner)) {
+      const status = expect.objectContaining({ status: 404 });
+      expect(() => store.get(id, other)).toThrow(status);
+      expect(() => store.conversation(id, other)).toThrow(status);
+      expect(() => store.delete(id, other)).toThrow(status);
+    }
+    expect(has(store, id, owner)).toBe(true);
+    store.delete(id, owner);
+    expect(has(store, id, owner)).toBe(false);
+  }
 });
 
 test("the newest responses stay", () => {
   const store = new ResponseStore(2);
   for (const id of ["a", "b", "c"]) store.add(stored(id));
   expect(["a", "b", "c"].map((id) => has(store, id))).toEqual([false, true, true]);
-  store.delete("b");
+  store.delete("b", null);
   store.add(stored("d"));
   expect(["b", "c", "d"].map((id) => has(store, id))).toEqual([false, true, true]);
 });
@@ -64,7 +85,7 @@ test("bytes are bounded to the last one", () => {
   const store = new ResponseStore(9, two);
   store.add(stored("a", "xx"));
   store.add(stored("b", "yy"));
-  store.delete("a");
+  store.delete("a", null);
   store.add(stored("c", "zz"));
   expect(["b", "c"].map((id) => has(store, id))).toEqual([true, true]);
 });

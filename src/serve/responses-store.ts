@@ -13,6 +13,8 @@ export interface StoredResponse {
   readonly response: ResponseObject;
   /** The whole conversation that it answered, earlier responses among it: those may be gone. */
   readonly input: readonly ResponseItem[];
+  /** The digest of the key that asked for it; null where none was needed. Others don't find it. */
+  readonly owner: string | null;
 }
 
 /** The newest responses, for requests that go on from them. In memory: a restart forgets them. */
@@ -33,11 +35,11 @@ export class ResponseStore {
   }
 
   /** Drops the oldest where there is no room. One that takes more than all may isn't kept. */
-  add({ response, input }: StoredResponse): void {
+  add({ response, input, owner }: StoredResponse): void {
     // What several have in common is counted for each: they go one by one.
     const bytes = JSON.stringify(response).length + JSON.stringify(input).length;
     if (bytes > this.#bytesMax) return;
-    this.#stored.set(response.id, { response, input, bytes });
+    this.#stored.set(response.id, { response, input, owner, bytes });
     this.#bytes += bytes;
     for (const oldest of this.#stored.keys()) {
       if (this.#stored.size <= this.#responsesMax && this.#bytes <= this.#bytesMax) break;
@@ -46,8 +48,8 @@ export class ResponseStore {
   }
 
   /** @throws DeltafoldError with status 404 */
-  get(id: string): StoredResponse {
-    const stored = this.#stored.get(id);
+  get(id: string, owner: string | null): StoredResponse {
+    const stored = this.#ofOwner(id, owner);
     if (stored) return stored;
     throw notStored(id, "response_not_found", "response_id");
   }
@@ -56,16 +58,21 @@ export class ResponseStore {
    * The conversation up to the end of a response.
    * @throws DeltafoldError with status 404
    */
-  conversation(id: string): ResponseItem[] {
-    const stored = this.#stored.get(id);
+  conversation(id: string, owner: string | null): ResponseItem[] {
+    const stored = this.#ofOwner(id, owner);
     if (!stored) throw notStored(id, "previous_response_not_found", "previous_response_id");
     return [...stored.input, ...stored.response.output];
   }
 
   /** @throws DeltafoldError with status 404 */
-  delete(id: string): void {
-    this.get(id);
+  delete(id: string, owner: string | null): void {
+    this.get(id, owner);
     this.#drop(id);
+  }
+
+  #ofOwner(id: string, owner: string | null): StoredResponse | null {
+    const stored = this.#stored.get(id);
+    return stored?.owner === owner ? stored : null;
   }
 
   #drop(id: string): void {

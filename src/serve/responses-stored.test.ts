@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { Script, testServer } from "./engine.cases.ts";
+import { ApiKeys } from "./keys.ts";
 import { noThinking, respond, responsesPath, weather, weatherCall } from "./responses.cases.ts";
 
 const script = new Script();
@@ -126,4 +127,44 @@ test("the items that a response answered, in pages", async () => {
       body: { error: { param } },
     });
   }
+});
+
+test("another key's responses aren't there, whatever the keys are called", async () => {
+  const [ann, ben, other] = ["sk-ann", "sk-ben", "sk-other"];
+  const keys = new ApiKeys([
+    { label: "team", key: ann },
+    { label: "team", key: ben },
+    { label: "other", key: other },
+  ]);
+  const logged: unknown[] = [];
+  const onEnd = (entry: unknown) => logged.push(entry);
+  const server = testServer({ logits: script.logits, app: { keys, onEnd } });
+  const ask = async (key: string, path: string, method: string, body?: object) => {
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const reply = await server.app.request(responsesPath + path, init);
+    return { status: reply.status, body: (await reply.json()) as { id: string } };
+  };
+  script.say("Good day");
+  const made = await ask(ann, "", "POST", { input: "Hello", ...noThinking });
+  const { id } = made.body;
+  const goOn = { input: "More", previous_response_id: id, ...noThinking };
+  for (const key of [ben, other]) {
+    expect(await ask(key, `/${id}`, "GET")).toEqual(notFound(id));
+    expect(await ask(key, `/${id}`, "DELETE")).toEqual(notFound(id));
+    expect(await ask(key, `/${id}/input_items`, "GET")).toEqual(notFound(id));
+    const unknown = await ask(key, "", "POST", { ...goOn, previous_response_id: "resp_x" });
+    const refused = await ask(key, "", "POST", goOn);
+    expect(refused.status).toBe(404);
+    expect(JSON.stringify(refused)).toBe(JSON.stringify(unknown).replace("resp_x", id));
+  }
+  expect(await ask(ann, `/${id}`, "GET")).toEqual(made);
+  expect((await ask(ann, `/${id}/input_items`, "GET")).status).toBe(200);
+  script.say("More");
+  expect((await ask(ann, "", "POST", goOn)).status).toBe(200);
+  expect((await ask(ann, `/${id}`, "DELETE")).status).toBe(200);
+  for (const key of [ann, ben]) {
+    expect(JSON.stringify(logged)).not.toContain(keys.find(key)!.digest);
+  }
+  await server.engine[Symbol.asyncDispose]();
 });

@@ -1,6 +1,7 @@
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { InputError } from "../errors.ts";
+import { exchangeOf } from "./exchange.ts";
 import { parseFields } from "./fields.ts";
 import type { ResponseItem } from "./responses-items.ts";
 import type { ResponseStore } from "./responses-store.ts";
@@ -16,20 +17,23 @@ export function addStored(app: Hono, store: ResponseStore): void {
     if (context.req.query("stream") === "true") {
       throw unsupported("stream", "can't be true here: a response is streamed once");
     }
-    return context.json(store.get(context.req.param("id")).response);
+    return context.json(store.get(context.req.param("id"), ownerOf(context)).response);
   });
   app.delete(path, (context) => {
     const id = context.req.param("id");
-    store.delete(id);
+    store.delete(id, ownerOf(context));
     return context.json({ id, object: "response.deleted", deleted: true });
   });
   refuseOthers(app, path, "GET, DELETE");
   app.get(itemsPath, (context) => {
-    const { input } = store.get(context.req.param("id"));
+    const { input } = store.get(context.req.param("id"), ownerOf(context));
     return context.json(pageOf(input, context.req.query()));
   });
   refuseOthers(app, itemsPath, "GET");
 }
+
+/** To whom the responses that a request asks for must belong, and the one that it makes belongs. */
+export const ownerOf = (context: Context): string | null => exchangeOf(context).key?.digest ?? null;
 
 const itemsMax = 100;
 const limit = `a whole number from 1 to ${itemsMax}`;

@@ -5,7 +5,7 @@ import { beginChoices } from "./choices.ts";
 import { ResponseFormat } from "./responses-format.ts";
 import { namingInput, parseResponse } from "./responses-request.ts";
 import { type ResponseObject, ResponseStore } from "./responses-store.ts";
-import { addStored } from "./responses-stored.ts";
+import { addStored, ownerOf } from "./responses-stored.ts";
 import { answer, refuseOthers, replyHead, type Serving } from "./serving.ts";
 
 const path = "/v1/responses";
@@ -30,9 +30,10 @@ async function respond(
 ): Promise<Response> {
   const { engine, clock } = serving;
   const body = await readJsonObject(context.req.raw);
-  const parsed = parseResponse(body, (id) => store.conversation(id));
+  const owner = ownerOf(context);
+  const parsed = parseResponse(body, (id) => store.conversation(id, owner));
   const finished = (response: ResponseObject) => {
-    if (parsed.store) store.add({ response, input: parsed.items });
+    if (parsed.store) store.add({ response, input: parsed.items, owner });
   };
   const head = replyHead(serving, "resp_");
   const echo = { ...parsed.echo, ...drawnBy(body, engine) };

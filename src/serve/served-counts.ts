@@ -14,7 +14,7 @@ export class ServedCounts {
   readonly replies: LabelledCounter = new LabelledCounter();
   /** Of requests whose replies ended by themselves. */
   readonly latency: Histogram = new Histogram(requestSeconds);
-  /** Of such replies; the last for those of two tokens or more. */
+  /** Of such replies that had a slot; the last for those of two tokens or more. */
   readonly queue: Histogram = new Histogram(requestSeconds);
   readonly firstToken: Histogram = new Histogram(requestSeconds);
   readonly prefill: Histogram = new Histogram(requestSeconds);
@@ -40,13 +40,15 @@ export class ServedCounts {
   }
 
   #addReply(served: Served): void {
-    const { reply, queueMs } = served;
+    const { reply, queueMs, firstTokenMs } = served;
     this.replies.add({ finish_reason: reply.finishReason });
     if (!isWhole(served) || reply.ids.length === 0) return;
     const { prefillMs, decodeMs } = reply.timings;
-    this.queue.observe((queueMs ?? 0) / 1000);
-    this.firstToken.observe(prefillMs / 1000);
-    this.prefill.observe((prefillMs - (queueMs ?? 0)) / 1000);
+    this.firstToken.observe(firstTokenMs / 1000);
+    if (queueMs !== null) {
+      this.queue.observe(queueMs / 1000);
+      this.prefill.observe((prefillMs - queueMs) / 1000);
+    }
     this.decode.observe(decodeMs / 1000);
     const later = reply.ids.length - 1;
     if (later > 0) this.outputToken.observe(decodeMs / 1000 / later);

@@ -14,6 +14,12 @@ export function keyValue(text: string, before: readonly string[] = []): readonly
   return [...before, text];
 }
 
+/** Where a file of keys is. */
+export function keyFileValue(text: string): string {
+  if (text === "") refuse("the path of a file, and it is empty");
+  return text;
+}
+
 /** Names of hosts without ports, separated by commas. */
 export function hostsValue(text: string, before: readonly string[] = []): readonly string[] {
   const names = text.split(",").map((name) => name.trim());

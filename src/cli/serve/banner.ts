@@ -32,7 +32,7 @@ export function banner(
 
 /** For addresses that other machines can reach. */
 export function exposedWarning(host: string): string {
-  return `warning: ${host} is open to other machines, and requests need no key.`;
+  return `${host} is open to other machines, and requests need no key.`;
 }
 
 function cacheText({ promptCacheBytes }: EngineInfo, { spillGib }: Asked): string {

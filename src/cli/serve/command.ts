@@ -50,7 +50,7 @@ Sampling flags, --max-tokens and --thinking hold for requests that don't say the
 Each flag has a variable, which it overrides: DELTAFOLD_PORT for --port, DELTAFOLD_API_KEY for
 --api-key. Where a flag takes no value, 1 stands for it: DELTAFOLD_NO_LIVE=1.
 
-SIGTERM lets replies end for --drain-seconds, and takes no request more. Ctrl-C ends them now. A
+SIGTERM lets replies end for --drain-seconds, and refuses what comes meanwhile. Ctrl-C ends them now. A
 second signal ends the server at once.`;
 
 export function serveCommand(io: CliIo): Command {
@@ -84,7 +84,9 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
   await using listener = await Listener.open(host, port, loading, { connectionsMax });
   checkExposure(listener, flags, ring.keys, reporter);
   const availableBytes = process.availableMemory();
-  await using engine = await loadEngine(io, model, options, quiet);
+  // What shows how far it is, no reader of JSON lines could read.
+  const loadsQuietly = quiet || flags.log === "json";
+  await using engine = await loadEngine(io, model, { ...options, onWarning: warn }, loadsQuietly);
   const stopped = firstSignal(io.signals);
   const page = await readPageFiles();
   const access = appOptions(listener, flags, ring.keys, reporter);
@@ -95,10 +97,10 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
   io.stdout.write(quiet ? `${listener.url}\n` : ready());
   reporter.watch(engine);
   const signal = await stopped;
-  // Connections that stay open could bring a request still.
+  // It goes on listening: who asks whether it is ready must hear that it isn't.
   listener.fetch = standIn("stopping", "The server is stopping.");
-  listener.stop();
   await drain(engine, listener, signal === "SIGTERM" ? flags.drainSeconds : 0, reporter);
+  listener.stop();
 }
 
 /** @throws InputError where other machines could use the server without being asked for a key */

@@ -2,7 +2,7 @@ import { Option } from "commander";
 import { afterEach, expect, test, vi } from "vitest";
 import { runLine } from "../io.cases.ts";
 import { wholeNumber } from "../values.ts";
-import { keyValue } from "./access-values.ts";
+import { keyFileValue, keyValue } from "./access-values.ts";
 import { VariableCommand, variableOf } from "./environment.ts";
 import { configText } from "./print-config.ts";
 
@@ -17,6 +17,7 @@ function settings(args: readonly string[], variables: Record<string, string> = {
     .argument("[model]", "a model", "nano")
     .addOption(new Option("--port <n>", "a port").argParser(wholeNumber(0, 9)).default(8))
     .addOption(new Option("--api-key <key>", "a key").argParser(keyValue))
+    .addOption(new Option("--api-key-file <file>", "keys").argParser(keyFileValue))
     .addOption(new Option("--kv-gib <n>", "a size").argParser((text) => Number(text) * 2 ** 30))
     .option("--spill-dir <folder>", "a folder")
     .option("--metrics-open", "no key")
@@ -44,6 +45,7 @@ test("what nobody says is a default, and null where the engine decides", () => {
     model: { value: "nano", ...unset },
     port: { value: 8, ...unset },
     "api-key": { value: null, ...unset },
+    "api-key-file": { value: null, ...unset },
     "kv-gib": { value: null, ...unset },
     "spill-dir": { value: null, ...unset },
     "metrics-open": { value: null, ...unset },
@@ -89,6 +91,17 @@ test("an empty variable is none, but for a key: that is meant to close the serve
   });
   expect([shown.port.value, shown["spill-dir"].value]).toEqual([8, null]);
   expect(shown["api-key"]).toEqual({ value: ["redacted"], source: "env" });
+});
+
+test("nor is a file of keys none, but where a flag names another", () => {
+  const variables = { DELTAFOLD_API_KEY_FILE: "" };
+  const message =
+    "option '--api-key-file <file>' value '' from env 'DELTAFOLD_API_KEY_FILE' is invalid. " +
+    "It must be the path of a file, and it is empty.";
+  expect(() => settings([], variables)).toThrow(message);
+  expect(() => settings(["--api-key-file", ""])).toThrow("It must be the path of a file");
+  const shown = settings(["--api-key-file", "keys"], variables);
+  expect(shown["api-key-file"]).toEqual({ value: "keys", source: "flag" });
 });
 
 test("a bad variable is named", () => {

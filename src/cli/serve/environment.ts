@@ -1,7 +1,7 @@
 import { Command, type Help, type Option } from "commander";
 
-/** Where it is empty, somebody meant to set a key: that must not open the server. */
-const neverUnset = "DELTAFOLD_API_KEY";
+/** Where one is empty, somebody meant to set a key: that must not open the server. */
+const neverUnset = ["DELTAFOLD_API_KEY", "DELTAFOLD_API_KEY_FILE"];
 const off = ["", "0", "false", "no"];
 
 /** The variable that stands for a flag. */
@@ -18,7 +18,7 @@ export class VariableCommand extends Command {
     const unset = option.isBoolean() || option.negate ? off : [""];
     const value = process.env[name];
     const given = value !== undefined && !unset.includes(value);
-    if (given || name === neverUnset) option.env(name);
+    if (given || neverUnset.includes(name)) option.env(name);
     return super.addOption(option);
   }
 

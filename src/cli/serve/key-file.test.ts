@@ -1,8 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { InputError } from "../../errors.ts";
 import { keyFileBytesMax } from "../../limits.ts";
 import { fileStamp, readKeyFile } from "./key-file.ts";
 
@@ -70,7 +79,20 @@ test("files that aren't there, aren't files, or are too large", () => {
   expect(() => readKeyFile(large)).toThrow(`${large} has more than ${keyFileBytesMax} bytes.`);
 });
 
+test("a path that leads nowhere is refused with the reason", () => {
+  const inFile = join(fileOf("sk-ann"), "keys");
+  expect(() => readKeyFile(inFile)).toThrow(new InputError(`${inFile} can't be read: ENOTDIR.`));
+  const long = join(folder, "k".repeat(1000));
+  expect(() => readKeyFile(long)).toThrow(new InputError(`${long} can't be read: ENAMETOOLONG.`));
+});
+
 const hasRights = process.platform !== "win32";
+
+test.skipIf(!hasRights)("so is a link in a circle", () => {
+  const link = join(folder, "link");
+  symlinkSync(link, link);
+  expect(() => readKeyFile(link)).toThrow(new InputError(`${link} can't be read: ELOOP.`));
+});
 
 test.skipIf(!hasRights).each([0o644, 0o640, 0o660, 0o604, 0o602, 0o601, 0o777])(
   "rights of %o let others at it",

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { InputError } from "../../errors.ts";
 import { keyFileBytesMax } from "../../limits.ts";
 import type { NamedKey } from "../../serve/keys.ts";
@@ -42,12 +42,9 @@ function readText(path: string): string {
 }
 
 function opened(path: string): number {
-  // A pipe would let everybody wait who opens it.
-  if (statSync(path, { throwIfNoEntry: false })?.isFIFO()) {
-    throw new InputError(`${path} is not a file.`);
-  }
   try {
-    return openSync(path, "r");
+    // A pipe would let everybody wait who opens it otherwise. Windows has no such flag.
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (cause) {
     const code = codeOf(cause);
     throw new InputError(

@@ -31,7 +31,7 @@ function ringOf(flags: ConstructorParameters<typeof KeyRing>[0]) {
     note: (line) => notes.push(line),
     warn: (line) => warnings.push(line),
   });
-  const labels = (...keys: string[]) => keys.map((key) => ring.keys!.labelOf(key));
+  const labels = (...keys: string[]) => keys.map((key) => ring.keys!.find(key)?.label ?? null);
   return { ring, alarms, signals, notes, warnings, labels };
 }
 

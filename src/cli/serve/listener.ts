@@ -1,7 +1,13 @@
 import { type EventEmitter, once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { getRequestListener } from "@hono/node-server";
+import { getRequestListener, RequestError } from "@hono/node-server";
 import { pause } from "../../clock.ts";
 import { DeltafoldError, InputError } from "../../errors.ts";
 import {
@@ -11,6 +17,7 @@ import {
   requestHeadersMsMax,
   requestMsMax,
 } from "../../limits.ts";
+import { shownError } from "../../serve/error-reply.ts";
 import { refusedReply } from "../../serve/stand-in.ts";
 
 /** What clients have, once the server stops, to read what was written for them. */
@@ -40,7 +47,8 @@ const limitsDefault: ListenerLimits = {
 
 /** What comes with a request, as apps of Hono take it. */
 interface Connection {
-  readonly incoming: Pick<IncomingMessage, "rawHeaders" | "socket">;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
 }
 
 type Fetch = (request: Request, connection: Connection) => Response | Promise<Response>;
@@ -54,22 +62,16 @@ export class Listener implements AsyncDisposable {
   readonly #connections = new Set<Socket>();
   /** Of these, those that came when there were too many. */
   readonly #surplus = new WeakSet<Socket>();
+  /** Replies that aren't sent yet, those to requests that are still coming among them. */
+  readonly #replies = new Set<ServerResponse>();
 
   private constructor(host: string, fetch: Fetch, limits: ListenerLimits) {
     const { connectionsMax, ...times } = limits;
     this.#host = host;
     this.fetch = fetch;
-    const listen = getRequestListener(
-      (request, connection) =>
-        this.#refusal(request, connection) ?? this.fetch(request, connection),
-    );
     const server = createServer(
       { ...times, maxHeaderSize: requestHeadBytesMax },
-      (incoming, outgoing) => {
-        // A server that stops keeps no connection for a next request.
-        outgoing.once("close", () => server.listening || server.closeIdleConnections());
-        void listen(incoming, outgoing);
-      },
+      (incoming, outgoing) => this.#listen(incoming, outgoing),
     );
     // Node drops headers beyond this number, so that one too many is seen.
     server.maxHeadersCount = requestHeadersMax + 1;
@@ -107,9 +109,11 @@ export class Listener implements AsyncDisposable {
     this.#server.close();
   }
 
-  /** Resolves once it has been stopped and every reply has been sent. */
+  /** Resolves once no reply is being written, though requests may come still. */
   async drained(): Promise<void> {
-    await this.#closed;
+    for (const reply of this.#replies) {
+      await new Promise<void>((resolve) => reply.once("close", resolve));
+    }
   }
 
   /** Gives busy connections a grace time to end. */
@@ -126,27 +130,57 @@ export class Listener implements AsyncDisposable {
     socket.once("close", () => this.#connections.delete(socket));
   }
 
-  /** What a request is told that the limits don't let in; null for others. */
-  #refusal(request: Request, { incoming }: Connection): Response | null {
-    const { rawHeaders, socket } = incoming;
-    const close = { Connection: "close" };
+  /** A listener of its own for each request: an error of the adapter names none. */
+  #listen(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    this.#replies.add(outgoing);
+    outgoing.once("close", () => this.#sent(outgoing));
+    const listen = getRequestListener(
+      (request) => {
+        const error = this.#refusal(incoming);
+        return error ? refusedFor(incoming, error) : this.fetch(request, { incoming, outgoing });
+      },
+      // HTTP/1.0 knows no Host; HTTP/1.1 without one, Node refuses.
+      { hostname: "localhost", errorHandler: (cause) => refusedFor(incoming, errorOf(cause)) },
+    );
+    void listen(incoming, outgoing);
+  }
+
+  #sent(outgoing: ServerResponse): void {
+    this.#replies.delete(outgoing);
+    // A server that stops keeps no connection for a next request.
+    if (!this.#server.listening) this.#server.closeIdleConnections();
+  }
+
+  /** Why the limits don't let a request in; null for others. */
+  #refusal({ rawHeaders, socket }: IncomingMessage): DeltafoldError | null {
     if (this.#surplus.has(socket)) {
-      const error = new DeltafoldError(
-        "too_many_connections",
-        "There are too many connections. Try again soon.",
-        { status: 503 },
-      );
-      return refusedReply(request, error, close);
+      const message = "There are too many connections. Try again soon.";
+      return new DeltafoldError("too_many_connections", message, { status: 503 });
     }
     if (rawHeaders.length / 2 <= requestHeadersMax) return null;
     const message = `A request may have ${requestHeadersMax} headers.`;
-    const error = new DeltafoldError("too_many_headers", message, { status: 431 });
-    return refusedReply(request, error, close);
+    return new DeltafoldError("too_many_headers", message, { status: 431 });
   }
 
   get #address(): AddressInfo {
     return this.#server.address() as AddressInfo;
   }
+}
+
+/** Ends the connection too: who knows what comes over it next. */
+function refusedFor({ url = "", headers }: IncomingMessage, error: DeltafoldError): Response {
+  const givenId = headers["x-request-id"];
+  const [path = ""] = url.split("?");
+  const reply = refusedReply(path, typeof givenId === "string" ? givenId : null, error);
+  reply.headers.set("Connection", "close");
+  return reply;
+}
+
+/** What to tell of a request that no `Request` could be made of, or whose `fetch` failed. */
+function errorOf(cause: unknown): DeltafoldError {
+  if (!(cause instanceof RequestError)) return shownError(cause, console.error);
+  const message = "The URL of the request, or its Host header, is malformed.";
+  return new InputError(message, null, "invalid_url");
 }
 
 const stopSignals = ["SIGINT", "SIGTERM"] as const;

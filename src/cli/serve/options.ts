@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import { connectionsMaxDefault, pingMsDefault } from "../../limits.ts";
 import { wholeNumber } from "../values.ts";
-import { hostsValue, keyValue, originsValue } from "./access-values.ts";
+import { hostsValue, keyFileValue, keyValue, originsValue } from "./access-values.ts";
 
 const daySeconds = 86_400;
 /** Beyond what a process may have open anyway. */
@@ -69,9 +69,11 @@ export function addAccessOptions(command: Command): Command {
         "let in who has this key; may be repeated. Other users may see flags, but no variables",
       ).argParser(keyValue),
     )
-    .option(
-      "--api-key-file <file>",
-      "keys, one a line, or LABEL: KEY; read again when it changes, and at SIGHUP",
+    .addOption(
+      new Option(
+        "--api-key-file <file>",
+        "keys, one a line, or LABEL: KEY; read again when it changes, and at SIGHUP",
+      ).argParser(keyFileValue),
     )
     .option("--allow-no-key", "let other machines in without one")
     .option("--metrics-open", "let /metrics be read without a key")

@@ -52,7 +52,29 @@ test("notes are left out where it is to be quiet, failures never", () => {
   reporter.report("a failure");
   const error = new Error("it broke");
   reporter.report(error);
-  expect(output.text).toBe(`a warning\na failure\n${error.stack}\n`);
+  expect(output.text).toBe(`warning: a warning\na failure\n${error.stack}\n`);
+});
+
+test("where requests are JSON, so is all else", () => {
+  const output = new Captured(false);
+  const clock = { nowMs: () => 0, unixSeconds: () => 1_750_000_000 };
+  const reporter = new Reporter(output, { live: true, log: "json" }, false, clock);
+  const error = new Error("it broke\n\u001b[31m\u2028here");
+  reporter.note("a note");
+  reporter.warn('a "warning"\r\n');
+  reporter.report(error);
+  reporter.report("é");
+  reporter.onEnd(models);
+  expect(output.text).toMatch(/^[\x20-\x7e\n]*$/);
+  const time = "2025-06-15T15:06:40Z";
+  const lines = output.text.trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { time, level: "info", message: "a note" },
+    { time, level: "warning", message: 'a "warning"\r\n' },
+    { time, level: "error", message: error.message, stack: error.stack },
+    { time, level: "error", message: "é" },
+    models,
+  ]);
 });
 
 const shown = "\r\x1b[2K";

@@ -113,15 +113,22 @@ describe("serve", () => {
     expect(io.stderr.text).toBe("");
   });
 
-  it("lets replies end at SIGTERM, and takes no more", async () => {
+  it("lets replies end at SIGTERM, and says meanwhile that it isn't ready", async () => {
     const { io, url, stop } = await start();
     const body = { ...endless, max_tokens: 600 };
     const response = await post(`${url}/v1/completions`, body);
     const code = stop("SIGTERM");
     await io.stderr.until("stopping: 1 to end, within 30 s\n");
-    await expect(fetch(`${url}/health/ready`)).rejects.toThrow();
+    const ready = await fetch(`${url}/health/ready`);
+    expect([ready.status, ready.headers.get("Retry-After")]).toEqual([503, "1"]);
+    expect(await ready.json()).toEqual({ status: "stopping" });
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    const refused = await post(`${url}/v1/completions`, body);
+    expect(refused.status).toBe(503);
+    expect(await refused.json()).toMatchObject({ error: { code: "stopping" } });
     expect(await response.text()).toMatch(/"finish_reason":"length".*data: \[DONE\]\n\n$/s);
     expect(await code).toBe(0);
+    await expect(fetch(`${url}/health/ready`)).rejects.toThrow();
     // A second signal would have ended it at once.
     expect(["SIGINT", "SIGTERM"].map((name) => io.signals.listenerCount(name))).toEqual([0, 0]);
   });
@@ -182,6 +189,16 @@ describe("serve", () => {
     expect(refused.stderr).toMatch(/^deltafold: The API key key-1 must be 1 to 256 .* it is empty/);
   });
 
+  it("refuses a file of keys without a name, which was meant to close it", async () => {
+    vi.stubEnv("DELTAFOLD_API_KEY_FILE", "");
+    const refused = await runLine(["serve", "--port", "0"]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toBe(
+      "deltafold: option '--api-key-file <file>' value '' from env 'DELTAFOLD_API_KEY_FILE' is " +
+        "invalid. It must be the path of a file, and it is empty.\n",
+    );
+  });
+
   it("is called by its own names, and those it was given", async () => {
     const { url } = await start("--allow-host", "box.lan", "--metrics-open");
     const statuses = ["localhost", "127.0.0.1:1", "box.lan", "rebound.example", "0.0.0.0"].map(
@@ -204,6 +221,22 @@ describe("serve", () => {
       ...{ prompt_tokens: 1, reply_tokens: 3, finish_reason: "length" },
     });
     expect(entry.total_ms).toBeGreaterThanOrEqual(entry.first_token_ms!);
+  });
+
+  it("says all else in JSON there too", async () => {
+    const flags = ["--host", "0.0.0.0", "--allow-no-key", "--log", "json"];
+    const { io, stop } = await start(...flags);
+    expect(await stop("SIGINT")).toBe(0);
+    const said = io.stderr.text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    const message = "0.0.0.0 is open to other machines, and requests need no key.";
+    expect(said).toEqual([
+      { time, level: "warning", message },
+      { time, level: "info", message: "stopping" },
+    ]);
   });
 
   it("shows on a terminal how it does, and who asked for what", async () => {
