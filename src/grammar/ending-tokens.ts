@@ -1,12 +1,13 @@
 import type { TokenId } from "../ids.ts";
+import { grammarEndingSpareTokens } from "../limits.ts";
 import type { TokenSet } from "../sampling/constraint.ts";
 import type { Automaton } from "./automaton.ts";
 import type { Endings } from "./endings.ts";
 import type { ParseState } from "./parse-state.ts";
 import type { TokenTrie } from "./token-trie.ts";
 
-/** States behind one token whose endings' tokens are counted; of others each byte counts as one. */
-const countedStatesMax = 256;
+/** Endings behind one token whose tokens are counted; of others each byte counts as one. */
+const countedEndingsMax = 256;
 
 /** Says in which tokens a text can be ended, and which tokens leave room for that. */
 export class EndingTokens {
@@ -18,6 +19,12 @@ export class EndingTokens {
     this.#automaton = automaton;
     this.#endings = endings;
     this.#trie = trie;
+  }
+
+  /** Tokens beside those of an ending, from which on a draw may leave it no room. */
+  get spareTokens(): number {
+    // A token may open a rule, and leave another one open: each may have to be ended.
+    return Math.max(grammarEndingSpareTokens, 2 * this.#endings.longest);
   }
 
   /** The fewest bytes that end the text, no fewer than its tokens; Infinity: too many. */
@@ -42,10 +49,14 @@ export class EndingTokens {
   narrow(state: ParseState, tokensMax: number, allowed: TokenSet): void {
     if (state.endingBytesBehind !== null && state.endingBytesBehind <= tokensMax) return;
     let most = 0;
-    const counted = new Set<ParseState>();
+    /** Endings by their bytes: states that were made anew are others, and end in the same. */
+    const counted = new Set<string>();
+    const known = new Map<ParseState, boolean>();
     this.#walk(state, (node, after) => {
       most = Math.max(most, this.bytes(after));
-      if (this.#endsWithin(after, tokensMax, counted)) return;
+      const ends = known.get(after) ?? this.#endsWithin(after, tokensMax, counted);
+      known.set(after, ends);
+      if (ends) return;
       const { firsts, ids } = this.#trie;
       for (let at = firsts[node]!; at < firsts[node + 1]!; at++) {
         const id = ids[at]!;
@@ -55,12 +66,13 @@ export class EndingTokens {
     state.endingBytesBehind = most;
   }
 
-  #endsWithin(state: ParseState, tokensMax: number, counted: Set<ParseState>): boolean {
+  #endsWithin(state: ParseState, tokensMax: number, counted: Set<string>): boolean {
     const bytes = this.bytes(state);
     if (bytes <= tokensMax) return true;
     if (bytes > tokensMax * this.#trie.depthMax) return false;
-    if (!counted.has(state) && counted.size === countedStatesMax) return false;
-    counted.add(state);
+    const written = this.#endings.bytes(state).join();
+    if (!counted.has(written) && counted.size === countedEndingsMax) return false;
+    counted.add(written);
     return (this.tokens(state)?.length ?? Number.POSITIVE_INFINITY) <= tokensMax;
   }
 

@@ -4,7 +4,8 @@ import { hasToken } from "../sampling/constraint.ts";
 import { Automaton } from "./automaton.ts";
 import { readEbnf } from "./ebnf.ts";
 import { Endings } from "./endings.ts";
-import { Chance, eosIds, grammars, idsIn, tokenizer } from "./grammar.cases.ts";
+import { Chance, eosIds, grammars, idsIn, tokenizer, vocabSize } from "./grammar.cases.ts";
+import { Grammars } from "./grammars.ts";
 import type { ParseState } from "./parse-state.ts";
 import type { ReplyGrammar } from "./reply-grammar.ts";
 import type { GrammarSpec } from "./spec.ts";
@@ -14,7 +15,7 @@ const encoder = new TextEncoder();
 
 /** Commits a text, and says with what it would end. Each token of that must be allowed. */
 async function ended(spec: GrammarSpec, text: string): Promise<string> {
-  using reply = await grammars.grammar(spec);
+  const reply = await grammars.grammar(spec);
   for (const id of tokenizer.encode(text)) reply.commit(id);
   const ending = reply.ending()!;
   for (const id of ending) {
@@ -63,6 +64,12 @@ const nestedParts: GrammarSpec = {
   grammar: 'root ::= "(" root ")" | root "+" | "x"',
 };
 
+/** Each place of these has an ending of its own: there are more than are counted. */
+const many: GrammarSpec = {
+  kind: "choice",
+  choices: Array.from({ length: 600 }, (_, at) => `${at} ${"or more ".repeat(at % 40)}`),
+};
+
 test.each<[GrammarSpec, string, string]>([
   [{ kind: "jsonObject" }, "", "{}"],
   [{ kind: "jsonObject" }, "{}", ""],
@@ -86,7 +93,7 @@ test.each<[GrammarSpec, string, string]>([
 });
 
 test("half a character is made whole", async () => {
-  using reply = await grammars.grammar({ kind: "regex", pattern: "[漢字]x" });
+  const reply = await grammars.grammar({ kind: "regex", pattern: "[漢字]x" });
   const first = encoder.encode("漢")[0]!;
   const id = idsIn(reply.allowed()).find((each) => {
     const bytes = tokenizer.tokenBytes(each);
@@ -97,7 +104,7 @@ test("half a character is made whole", async () => {
 });
 
 test("an ending of too many bytes is none", async () => {
-  using reply = await grammars.grammar({ kind: "regex", pattern: "a(bc){2100}" });
+  const reply = await grammars.grammar({ kind: "regex", pattern: "a(bc){2100}" });
   expect([reply.ending(), reply.forced(5), reply.forced(4202)]).toEqual([null, null, null]);
   expect(idsIn(reply.allowed(9))).toEqual(idsIn(reply.allowed()));
 });
@@ -152,12 +159,24 @@ describe("the shortest", () => {
   });
 });
 
-/** What a reply of so many tokens says, drawn from those that are allowed. */
-function say(reply: ReplyGrammar, chance: Chance, tokens: number): TokenId[] {
+/**
+ * What a reply of so many tokens says, drawn from those that are allowed.
+ * @param wished what it says for as long as that is allowed
+ */
+function say(
+  reply: ReplyGrammar,
+  chance: Chance,
+  tokens: number,
+  wished: readonly TokenId[] = [],
+): TokenId[] {
   const ids: TokenId[] = [];
+  let follows = true;
   while (ids.length < tokens) {
     const left = tokens - ids.length;
-    const id = reply.forced(left) ?? chance.pick(idsIn(reply.allowed(left)));
+    const set = reply.allowed(left);
+    const wish = wished[ids.length];
+    follows &&= wish !== undefined && hasToken(set, wish);
+    const id = reply.forced(left) ?? (follows ? wish! : chance.pick(idsIn(set)));
     expect(hasToken(reply.allowed(), id)).toBe(true);
     ids.push(id);
     if (eosIds.includes(id)) break;
@@ -167,9 +186,6 @@ function say(reply: ReplyGrammar, chance: Chance, tokens: number): TokenId[] {
 }
 
 describe("whatever is drawn, a reply ends in its form with its last token at the latest", () => {
-  /** Each place of these has an ending of its own. */
-  const choices = Array.from({ length: 600 }, (_, at) => `${at} ${"or more ".repeat(at % 40)}`);
-  const many = { kind: "choice", choices } as const;
   const nested = { kind: "ebnf", grammar: 'root ::= "(" root ")" "ending"{3} | "x"' } as const;
   test.each<[GrammarSpec, number]>([
     [{ kind: "jsonObject" }, 3],
@@ -182,21 +198,103 @@ describe("whatever is drawn, a reply ends in its form with its last token at the
   ])("of form %#", async (spec, least) => {
     const chance = new Chance(3);
     for (let round = 0; round < 15; round++) {
-      using reply = await grammars.grammar(spec);
+      const reply = await grammars.grammar(spec);
       const ids = say(reply, chance, least + chance.below(60));
       expect(eosIds).toContain(ids.at(-1));
     }
   });
 });
 
+describe("what is forced and allowed doesn't depend on what others asked before", () => {
+  /** Rules that begin with themselves in circles, with endings of one length. */
+  const circles = [
+    [
+      'root ::= two six | six | "c" | "b"',
+      'one ::= "a" six "b" | root "a"',
+      'two ::= one | "c" six "b"',
+      'six ::= one "a" | two "c" | six | "c" six "b"',
+    ],
+    [
+      'root ::= one | "a" root "b"',
+      'one ::= two "b" | one one | six "b"',
+      'two ::= six "c" | "c" one "b"',
+      'six ::= "c" two "c" | "c" | two "a" | root "a"',
+    ],
+  ].map((rules): GrammarSpec => ({ kind: "ebnf", grammar: rules.join("\n") }));
+  /** Its states are made anew again and again. */
+  const evicted: GrammarSpec = { kind: "regex", pattern: "(a|ab){0,2000}(c{9}|d{5}e{4}){3}" };
+
+  /** What each token of a reply was drawn from. */
+  async function drawnFrom(own: Grammars, spec: GrammarSpec, seed: number): Promise<unknown[]> {
+    const chance = new Chance(seed);
+    const reply = await own.grammar(spec);
+    const seen: unknown[] = [];
+    for (let left = 6 + chance.below(30); left > 0; left--) {
+      const forced = reply.forced(left);
+      const allowed = idsIn(reply.allowed(left));
+      seen.push([forced, allowed]);
+      const id = forced ?? chance.pick(allowed);
+      if (eosIds.includes(id)) break;
+      reply.commit(id);
+    }
+    return seen;
+  }
+
+  test.each([...circles, evicted, many])("%#", async (spec) => {
+    const warm = new Grammars(tokenizer, eosIds, vocabSize);
+    for (let seed = 100; seed < 130; seed++) await drawnFrom(warm, spec, seed);
+    for (let seed = 0; seed < 6; seed++) {
+      const cold = new Grammars(tokenizer, eosIds, vocabSize);
+      expect(await drawnFrom(warm, spec, seed)).toEqual(await drawnFrom(cold, spec, seed));
+    }
+  });
+});
+
+/** Names that take some tokens each. */
+const names = Array.from({ length: 12 }, (_, at) => `column_name_${at}`);
+const strings = (some: readonly string[]) => ({
+  type: "object",
+  properties: Object.fromEntries(some.map((name) => [name, { type: "string" }])),
+  required: some,
+  additionalProperties: false,
+});
+const objects: GrammarSpec = {
+  kind: "jsonSchema",
+  schema: { type: "array", items: strings(names) },
+};
+const stores: GrammarSpec = {
+  kind: "calls",
+  parallel: true,
+  tools: [
+    { type: "function", function: { name: "store", parameters: strings(names.slice(0, 6)) } },
+  ],
+};
+
+test.each([
+  ["an element", objects, "[{", ",{", 186],
+  ["a call", stores, "<tool_call>", "\n<tool_call>", 167],
+] as const)("no token begins %s that can't be ended", async (_, spec, first, more, tokens) => {
+  const begun = first + (await ended(spec, first)).replace(/\]$/, "");
+  const again = more + begun.slice(first.length);
+  const wished = tokenizer.encode(begun + again.repeat(3));
+  for (let most = tokens; most < tokens + 90; most += 3) {
+    const ids = say(await grammars.grammar(spec), new Chance(most), most, wished);
+    expect(eosIds).toContain(ids.at(-1));
+  }
+  // So many that they were left alone where the first of them began.
+  expect(say(await grammars.grammar(spec), new Chance(1), 400, wished).slice(0, 40)).toEqual(
+    wished.slice(0, 40),
+  );
+});
+
 test("where the ending has no room, nothing is forced", async () => {
-  using reply = await grammars.grammar(calls);
+  const reply = await grammars.grammar(calls);
   expect(reply.forced(8)).toBeNull();
   expect(idsIn(reply.allowed(8))).toEqual(idsIn(reply.allowed()));
 });
 
 test("a reply with tokens to spare is left alone", async () => {
-  using reply = await grammars.grammar({ kind: "jsonObject" });
+  const reply = await grammars.grammar({ kind: "jsonObject" });
   expect(reply.forced(1000)).toBeNull();
   expect(idsIn(reply.allowed(1000))).toEqual(idsIn(reply.allowed()));
 });

@@ -18,15 +18,32 @@ const preferred: readonly (readonly [first: number, last: number])[] = [
   [0x20, 0x20],
 ];
 
+const atEnd: FrameWay = { bytes: 0, returns: 0, at: 0 };
+const farthest: FrameWay = {
+  bytes: Number.POSITIVE_INFINITY,
+  returns: Number.POSITIVE_INFINITY,
+  at: 0,
+};
+
 /** Finds the fewest bytes that end a text. Those of frames and states are kept with them. */
 export class Endings {
   readonly #automaton: Automaton;
   readonly #program: Program;
   #known: ShortestWays | null = null;
+  #longest: number | null = null;
 
   constructor(automaton: Automaton, program: Program) {
     this.#automaton = automaton;
     this.#program = program;
+  }
+
+  /** The most that end any one rule, of those that are found. */
+  get longest(): number {
+    this.#longest ??= this.#ways.bytes.reduce(
+      (most, bytes) => (Number.isFinite(bytes) ? Math.max(most, bytes) : most),
+      0,
+    );
+    return this.#longest;
   }
 
   /** How many there are; Infinity: more than `grammarEndingBytesMax`. */
@@ -101,26 +118,34 @@ export class Endings {
     return { byte: nearest[0]!.first, next: nearest[0]!.next };
   }
 
-  /** Frames return in circles where a rule begins with itself: their ways are found together. */
+  /**
+   * Frames return in circles where a rule begins with itself: their ways are found together. Which
+   * of several is taken doesn't depend on who asked first.
+   */
   #way(frame: Frame): FrameWay {
     if (frame.way) return frame.way;
-    if (frame === this.#automaton.outermost) return { bytes: 0, at: 0 };
+    if (frame === this.#automaton.outermost) return atEnd;
     const open = this.#unknownFrom(frame);
-    const farthest: FrameWay = { bytes: Number.POSITIVE_INFINITY, at: 0 };
     for (const each of open) each.way = farthest;
     for (let nearer = true; nearer; ) {
       nearer = false;
       // Outer frames were found last, and inner ones build on them.
       for (const each of open.toReversed()) {
-        for (const [at, place] of each.places.entries()) {
-          const bytes = this.#ways.bytes[place]! + this.#way(each.frames[at]!).bytes;
-          if (bytes >= each.way!.bytes) continue;
-          each.way = { bytes, at };
+        for (const at of each.places.keys()) {
+          const way = this.#wayBy(each, at);
+          if (!isNearer(way, each.way!)) continue;
+          each.way = way;
           nearer = true;
         }
       }
     }
     return frame.way ?? farthest;
+  }
+
+  /** The way by one of a frame's places, as far as those behind it are known. */
+  #wayBy({ places, frames }: Frame, at: number): FrameWay {
+    const { bytes, returns } = this.#way(frames[at]!);
+    return { bytes: this.#ways.bytes[places[at]!]! + bytes, returns: returns + 1, at };
   }
 
   #unknownFrom(frame: Frame): Frame[] {
@@ -132,4 +157,10 @@ export class Endings {
     }
     return [...found];
   }
+}
+
+function isNearer(way: FrameWay, other: FrameWay): boolean {
+  if (way.bytes !== other.bytes) return way.bytes < other.bytes;
+  if (way.returns !== other.returns) return way.returns < other.returns;
+  return way.at < other.at;
 }

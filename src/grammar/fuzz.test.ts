@@ -9,7 +9,7 @@ const runs = { numRuns: 400, seed: 12 };
 /** Whatever is asked for is refused in plain words, or held to up to an end. */
 async function holds(spec: GrammarSpec): Promise<string | null> {
   try {
-    using reply = await grammars.grammar(spec);
+    const reply = await grammars.grammar(spec);
     return randomText(reply, new Chance(1));
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

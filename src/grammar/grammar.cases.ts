@@ -68,7 +68,7 @@ export const idsIn = (set: TokenSet): TokenId[] =>
 
 /** Gives a text's tokens to a grammar: whether it takes them and an end, or the first that it refuses. */
 export async function follow(spec: GrammarSpec, text: string): Promise<"taken" | string> {
-  using reply = await grammars.grammar(spec);
+  const reply = await grammars.grammar(spec);
   for (const id of [...tokenizer.encode(text), eosIds[0]!]) {
     if (!hasToken(reply.allowed(), id)) return tokenizer.decode([id]);
     reply.commit(id);

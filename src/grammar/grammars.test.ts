@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { InputError, InvariantError } from "../errors.ts";
 import { hasToken } from "../sampling/constraint.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
+import { Automaton } from "./automaton.ts";
 import {
   Chance,
   eosIds,
@@ -15,14 +16,15 @@ import {
 } from "./grammar.cases.ts";
 import { Grammars } from "./grammars.ts";
 import type { GrammarSpec } from "./spec.ts";
+import { TokenTrie } from "./token-trie.ts";
 
 test("regexes and EBNF hold the whole reply", async () => {
   const pattern = "^[a-c]{2,4}(-\\d+)?$";
   const grammar = 'root ::= "<" [a-z]{1,9} ">" root? | "é漢"';
   for (let seed = 0; seed < 20; seed++) {
-    using first = await grammars.grammar({ kind: "regex", pattern });
+    const first = await grammars.grammar({ kind: "regex", pattern });
     expect(randomText(first, new Chance(seed))).toMatch(new RegExp(pattern));
-    using second = await grammars.grammar({ kind: "ebnf", grammar });
+    const second = await grammars.grammar({ kind: "ebnf", grammar });
     expect(randomText(second, new Chance(seed))).toMatch(/^((<[a-z]+>)+(é漢)?|é漢)$/);
   }
   expect(await follow({ kind: "regex", pattern }, "abc-12")).toBe("taken");
@@ -33,7 +35,7 @@ test("a choice is one of its texts", async () => {
   const choices = ["yes", "no", "yes, but", "", "né", "n漢", "😀", "😁"];
   const seen = new Set<string>();
   for (let seed = 0; seed < 60; seed++) {
-    using reply = await grammars.grammar({ kind: "choice", choices });
+    const reply = await grammars.grammar({ kind: "choice", choices });
     seen.add(randomText(reply, new Chance(seed)));
   }
   for (const text of seen) expect(choices).toContain(text);
@@ -43,7 +45,7 @@ test("a choice is one of its texts", async () => {
 });
 
 test("eos comes where the reply may end, and alone where it must", async () => {
-  using reply = await grammars.grammar({ kind: "regex", pattern: "ab?" });
+  const reply = await grammars.grammar({ kind: "regex", pattern: "ab?" });
   const [a, b] = ["a", "b"].map((text) => tokenizer.encode(text)[0]!);
   expect(idsIn(reply.allowed()).filter((id) => eosIds.includes(id))).toEqual([]);
   reply.commit(a!);
@@ -56,7 +58,7 @@ test("eos comes where the reply may end, and alone where it must", async () => {
 });
 
 test("a token that isn't allowed is a bug, and changes nothing", async () => {
-  using reply = await grammars.grammar({ kind: "regex", pattern: "ab" });
+  const reply = await grammars.grammar({ kind: "regex", pattern: "ab" });
   const [a, b] = ["a", "b"].map((text) => tokenizer.encode(text)[0]!);
   for (const id of [b!, eosIds[0]!, vocabSize - 1, tokenizer.idOf("<|im_start|>")!]) {
     expect(() => reply.commit(id)).toThrow(`token ${id}, which the grammar refuses`);
@@ -66,7 +68,7 @@ test("a token that isn't allowed is a bug, and changes nothing", async () => {
 });
 
 test("no special token is text, and no row beyond the tokens", async () => {
-  using reply = await grammars.grammar({ kind: "regex", pattern: "[^]*" });
+  const reply = await grammars.grammar({ kind: "regex", pattern: "[^]*" });
   const set = reply.allowed();
   expect(set.length).toBe(vocabSize / 32);
   for (const name of ["<|im_start|>", "<think>", "<tool_call>", "a"]) {
@@ -82,8 +84,8 @@ test("two replies to one grammar don't disturb each other", async () => {
   };
   const texts = ["[1, 22]", "[333]"];
   const ids = texts.map((text) => [...tokenizer.encode(text), eosIds[0]!]);
-  using first = await grammars.grammar(spec);
-  using second = await grammars.grammar(spec);
+  const first = await grammars.grammar(spec);
+  const second = await grammars.grammar(spec);
   const replies = [first, second];
   const sets: number[][][] = [[], []];
   for (let at = 0; at < ids[0]!.length; at++) {
@@ -95,7 +97,7 @@ test("two replies to one grammar don't disturb each other", async () => {
     }
   }
   for (const [which, tokens] of ids.entries()) {
-    using alone = await grammars.grammar(spec);
+    const alone = await grammars.grammar(spec);
     for (const [at, id] of tokens.entries()) {
       expect(idsIn(alone.allowed())).toEqual(sets[which]![at]);
       alone.commit(id);
@@ -103,14 +105,43 @@ test("two replies to one grammar don't disturb each other", async () => {
   }
 });
 
-test("what was disposed of is used no more, and others go on", async () => {
-  const spec: GrammarSpec = { kind: "jsonObject" };
-  using kept = await grammars.grammar(spec);
-  const gone = await grammars.grammar(spec);
-  gone[Symbol.dispose]();
-  expect(() => gone.allowed()).toThrow(InvariantError);
-  kept.commit(tokenizer.encode("{")[0]!);
-  expect(idsIn(kept.allowed()).length).toBeGreaterThan(1);
+test("goes on from the beginning after a reply that couldn't be followed", async () => {
+  const own = new Grammars(tokenizer, eosIds, vocabSize);
+  const pattern = "yes|x([a-m]?x?[n-z]?y?[^m]?){3000}";
+  const say = async (text: string) => {
+    const reply = await own.grammar({ kind: "regex", pattern });
+    for (const id of tokenizer.encode(text)) reply.commit(id);
+    return idsIn(reply.allowed());
+  };
+  const ends = [...eosIds].sort((a, b) => a - b);
+  expect(await say("yes")).toEqual(ends);
+  for (let round = 0; round < 2; round++) {
+    await expect(say("x")).rejects.toMatchObject({ code: "grammar_too_complex" });
+    expect(await say("yes")).toEqual(ends);
+  }
+});
+
+test("keeps a grammar that was taken, and none that was refused", async () => {
+  const own = new Grammars(tokenizer, eosIds, vocabSize);
+  const made = vi.spyOn(Automaton.prototype, "possible", "get");
+  for (let round = 0; round < 2; round++) {
+    await own.grammar({ kind: "regex", pattern: "a{1,3}" });
+    const refused = own.grammar({ kind: "regex", pattern: "([a-m]?[n-z]?.?){2000}" });
+    await expect(refused).rejects.toMatchObject({ code: "grammar_too_complex" });
+  }
+  expect(made).toHaveBeenCalledTimes(3);
+  made.mockRestore();
+});
+
+test("a vocabulary that could not be read is read again", async () => {
+  const own = new Grammars(tokenizer, eosIds, vocabSize);
+  const reads = vi.spyOn(TokenTrie, "of").mockRejectedValueOnce(new Error("not now"));
+  await expect(own.grammar({ kind: "jsonObject" })).rejects.toThrow("not now");
+  const reply = await own.grammar({ kind: "jsonObject" });
+  expect(hasToken(reply.allowed(), tokenizer.encode("{")[0]!)).toBe(true);
+  await own.grammar({ kind: "jsonObject" });
+  expect(reads).toHaveBeenCalledTimes(2);
+  reads.mockRestore();
 });
 
 test("makes a grammar once, and again when many others came between", async () => {
@@ -133,7 +164,7 @@ test("a vocabulary with a special marker has it as text", async () => {
   expect(other.isSpecial(id)).toBe(true);
   const tools = [{ type: "function", function: { name: "f" } }] as const;
   const own = new Grammars(other, eosIds, vocabSize);
-  using reply = await own.grammar({ kind: "calls", tools, parallel: true });
+  const reply = await own.grammar({ kind: "calls", tools, parallel: true });
   expect(hasToken(reply.allowed(), id)).toBe(true);
 });
 

@@ -61,18 +61,26 @@ export class Grammars {
   async grammar(spec: GrammarSpec, param: string = fields[spec.kind]): Promise<ReplyGrammar> {
     try {
       const key = describe(spec);
-      this.#trie ??= TokenTrie.of(this.#tokenizer, new Set(this.#eosIds));
-      const trie = await this.#trie;
+      const trie = await this.#vocabulary();
       const compiled = this.#kept.get(key) ?? this.#compile(spec, trie);
-      this.#keep(key, compiled);
       const reply = new ReplyGrammar(compiled);
       // What is too ambiguous is mostly so from its first token on.
       reply.allowed();
+      this.#keep(key, compiled);
       return reply;
     } catch (cause) {
       if (!(cause instanceof InputError)) throw cause;
       throw new InputError(cause.message, param, cause.code);
     }
+  }
+
+  /** Its trie, which is made once. */
+  #vocabulary(): Promise<TokenTrie> {
+    this.#trie ??= TokenTrie.of(this.#tokenizer, new Set(this.#eosIds)).catch((cause: unknown) => {
+      this.#trie = null;
+      throw cause;
+    });
+    return this.#trie;
   }
 
   /** As the one used last: those used longest ago go. */

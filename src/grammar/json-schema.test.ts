@@ -109,7 +109,7 @@ describe("texts of tokens drawn from those allowed", () => {
   ])("%s: are JSON, and valid", async (_, schema) => {
     const valid = ajv.compile(schema);
     for (let seed = 0; seed < 8; seed++) {
-      using reply = await grammars.grammar({ kind: "jsonSchema", schema });
+      const reply = await grammars.grammar({ kind: "jsonSchema", schema });
       const text = randomText(reply, new Chance(seed));
       expect(valid(JSON.parse(text)), `${text}: ${JSON.stringify(valid.errors)}`).toBe(true);
     }
@@ -117,7 +117,7 @@ describe("texts of tokens drawn from those allowed", () => {
 
   test("are objects where any will do", async () => {
     for (let seed = 0; seed < 8; seed++) {
-      using reply = await grammars.grammar({ kind: "jsonObject" });
+      const reply = await grammars.grammar({ kind: "jsonObject" });
       const value: unknown = JSON.parse(randomText(reply, new Chance(seed)));
       expect(value).toBeTypeOf("object");
       expect(Array.isArray(value)).toBe(false);

@@ -23,6 +23,8 @@ export class Frame {
 /** How many bytes end a text behind a frame, and where among the frame's places they begin. */
 export interface FrameWay {
   readonly bytes: number;
+  /** Rules that are returned from, the frame's among them. */
+  readonly returns: number;
   readonly at: number;
 }
 

@@ -12,7 +12,8 @@ export interface Repeats {
 const digits = codesOf("0123456789");
 const word = codeSet([...digits, ...codesOf("_"), [0x41, 0x5a], [0x61, 0x7a]]);
 const space = codesOf("\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff");
-const spaces = codeSet([...space, [0x2000, 0x200a]]);
+/** What JavaScript trims. */
+export const spaces: CodeSet = codeSet([...space, [0x2000, 0x200a]]);
 
 /** The classes that a backslash and a letter stand for, as JavaScript has them. */
 const classes: ReadonlyMap<string, CodeSet> = new Map([

@@ -1,6 +1,5 @@
 import { invariant } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
-import { grammarEndingSpareTokens } from "../limits.ts";
 import { hasToken, type TokenSet } from "../sampling/constraint.ts";
 import type { Automaton } from "./automaton.ts";
 import type { EndingTokens } from "./ending-tokens.ts";
@@ -26,7 +25,7 @@ export class ReplyGrammar {
   readonly #allowed: TokenSet;
   /** Of those, the ones that leave room for an ending. */
   readonly #roomy: TokenSet;
-  /** Null once eos has come, or it was disposed of. */
+  /** Null once eos has come. */
   #state: ParseState | null;
   /** Whether `#allowed` is of the state at hand. */
   #current = false;
@@ -35,6 +34,7 @@ export class ReplyGrammar {
 
   constructor(grammar: CompiledGrammar) {
     this.#grammar = grammar;
+    grammar.automaton.beginToken();
     this.#state = grammar.automaton.start;
     this.#allowed = new Int32Array(grammar.words);
     this.#roomy = new Int32Array(grammar.words);
@@ -68,12 +68,12 @@ export class ReplyGrammar {
    * @throws InputError where the grammar is too ambiguous to be followed
    */
   allowed(tokensLeft: number = Number.POSITIVE_INFINITY): TokenSet {
+    const { automaton, endings } = this.#grammar;
+    automaton.beginToken();
     const all = this.#allAllowed();
     const ending = this.#endingFor(tokensLeft);
     if (!ending) return all;
-    const { automaton, endings } = this.#grammar;
     this.#roomy.set(all);
-    automaton.beginToken();
     endings.narrow(this.#alive(), tokensLeft - 2, this.#roomy);
     // The rest of an ending may be shorter than what would be found behind its first token.
     const [first] = ending;
@@ -86,28 +86,23 @@ export class ReplyGrammar {
    * @throws InputError where the grammar is too ambiguous to be followed
    */
   commit(id: TokenId): void {
-    invariant(hasToken(this.#allAllowed(), id), `token ${id}, which the grammar refuses`);
     const { automaton, eosIds, tokenBytes } = this.#grammar;
+    automaton.beginToken();
+    invariant(hasToken(this.#allAllowed(), id), `token ${id}, which the grammar refuses`);
     this.#current = false;
     this.#ending = this.#ending?.[0] === id ? this.#ending.slice(1) : null;
     if (eosIds.includes(id)) {
       this.#state = null;
       return;
     }
-    automaton.beginToken();
     for (const byte of tokenBytes(id))
       this.#state = this.#state && automaton.step(this.#state, byte);
-  }
-
-  [Symbol.dispose](): void {
-    this.#state = null;
   }
 
   #allAllowed(): TokenSet {
     const state = this.#alive();
     if (this.#current) return this.#allowed;
-    const { automaton, masks, eosIds } = this.#grammar;
-    automaton.beginToken();
+    const { masks, eosIds } = this.#grammar;
     this.#allowed.fill(0);
     masks.add(state, this.#allowed);
     if (state.ended) for (const id of eosIds) this.#allowed[id >>> 5]! |= 1 << (id & 31);
@@ -118,9 +113,10 @@ export class ReplyGrammar {
   /** What ends the reply, where that is to be seen to and there is room for it and eos. */
   #endingFor(tokensLeft: number): readonly TokenId[] | null {
     if (this.#grammar.eosIds.length === 0) return null;
-    const bytes = this.#grammar.endings.bytes(this.#alive());
+    const { endings } = this.#grammar;
+    const bytes = endings.bytes(this.#alive());
     if (bytes === Number.POSITIVE_INFINITY) return null;
-    if (tokensLeft > bytes + grammarEndingSpareTokens) return null;
+    if (tokensLeft > bytes + endings.spareTokens) return null;
     const ending = this.ending();
     return ending && ending.length < tokensLeft ? ending : null;
   }

@@ -48,7 +48,7 @@ test.each(Object.keys(specs))(
     const automaton = new Automaton(toProgram(rulesOf[name]!(), "root", 1_000_000));
     const chance = new Chance(5);
     for (let walk = 0; walk < 3; walk++) {
-      using reply = await grammars.grammar(specs[name]!);
+      const reply = await grammars.grammar(specs[name]!);
       let state = automaton.start;
       for (let tokens = 0; tokens < 25; tokens++) {
         const expected = readable(automaton, state);

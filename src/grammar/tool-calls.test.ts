@@ -1,5 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseReply } from "../text/reply-parser.ts";
 import type { ToolSpec } from "../text/tool-calls.ts";
 import { Chance, follow, grammars, randomText, tokenizer } from "./grammar.cases.ts";
@@ -88,7 +88,7 @@ test.each(withDefs.map((each) => [each.function.name, each] as const))(
   "%s: calls of tokens drawn from those allowed are read back, and their arguments are valid",
   async (name, only) => {
     for (let seed = 0; seed < 10; seed++) {
-      using reply = await grammars.grammar(calls([only], false));
+      const reply = await grammars.grammar(calls([only], false));
       const text = randomText(reply, new Chance(seed));
       const parsed = parseReply(text, { reasoningOpen: false, tools: withDefs, oneCall: false });
       expect(parsed).toMatchObject({ reasoning: "", content: "" });
@@ -104,7 +104,7 @@ test.each(withDefs.map((each) => [each.function.name, each] as const))(
 test("several calls are read back as so many", async () => {
   const counts = new Set<number>();
   for (let seed = 0; seed < 12; seed++) {
-    using reply = await grammars.grammar(calls(withDefs.slice(1, 3)));
+    const reply = await grammars.grammar(calls(withDefs.slice(1, 3)));
     const text = randomText(reply, new Chance(seed));
     const parsed = parseReply(text, { reasoningOpen: false, tools: withDefs, oneCall: false });
     expect(parsed.content).toBe("");
@@ -150,7 +150,7 @@ test("one call alone ends the reply where there may be no second", async () => {
 
 test("a tag is taken whichever way it is spelt", async () => {
   const text = "<tool_call>\n<function=noop>\n</function>\n</tool_call>";
-  using reply = await grammars.grammar(calls(tools, false));
+  const reply = await grammars.grammar(calls(tools, false));
   const ids = [...text].flatMap((letter) => tokenizer.encode(letter));
   for (const id of ids) reply.commit(id);
   expect(tokenizer.encode(text)).toContain(tokenizer.idOf("<tool_call>"));
@@ -165,6 +165,49 @@ test("what can't be held to is any value of its type", async () => {
   const text =
     "<tool_call>\n<function=f>\n<parameter=ids>\n[1, 1]\n</parameter>\n<parameter=text>\nb\n</parameter>\n";
   expect(await follow(calls([tool("f", given)]), text + closing)).toBe("taken");
+});
+
+describe("a string that may stand where an object may is read back as one", () => {
+  const type = ["string", "object"];
+  const held = { type, required: ["a"], properties: { a: { type: "integer" } } };
+  const written = (value: string) =>
+    `<tool_call>\n<function=f>\n<parameter=a>\n${value}\n</parameter>\n${closing}`;
+  const of = (limits: Schema) => calls([tool("f", object({ a: { ...held, ...limits } }, ["a"]))]);
+
+  test.each([
+    ["of a length", { minLength: 2, maxLength: 5 }, ["ab", "é}", "a{}  "], ["a", "abcdef", ""]],
+    ["of any length up to some", { maxLength: 2 }, ["", "a", "a["], ["abc"]],
+    ["of no length", { maxLength: 0 }, [""], ["a"]],
+    ["of a pattern", { pattern: "^[^a]+$" }, ["", "b", "aa"], []],
+    ["of a format", { format: "date" }, ["", "2024-02-29", "soon"], []],
+  ])("%s", async (_, limits, taken, refused) => {
+    const spec = of(limits);
+    for (const value of [...taken, '{"a":1}']) {
+      expect(await follow(spec, written(value)), value).toBe("taken");
+    }
+    for (const value of [...refused, "{}", "[]", " {}", "\u00a0{}", "\ufeff[]", "{ }"]) {
+      expect(await follow(spec, written(value)), value).not.toBe("taken");
+    }
+  });
+
+  test.each([{ minLength: 2 }, { maxLength: 9 }, { pattern: "^.{2}$" }, {}])(
+    "and calls of drawn tokens are valid with %j",
+    async (limits) => {
+      const spec = of(limits);
+      const check = ajv.compile({ ...held, ...limits, pattern: undefined });
+      for (let seed = 0; seed < 10; seed++) {
+        const text = randomText(await grammars.grammar(spec), new Chance(seed));
+        const parsed = parseReply(text, {
+          reasoningOpen: false,
+          tools: spec.tools,
+          oneCall: false,
+        });
+        for (const call of parsed.toolCalls) {
+          expect(check(JSON.parse(call.arguments).a), text).toBe(true);
+        }
+      }
+    },
+  );
 });
 
 test.each([
