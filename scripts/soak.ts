@@ -118,7 +118,8 @@ class Client {
       statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
       if (response.status === 429) await pause(100);
       const text = await response.text();
-      if (response.status !== 200 || text.startsWith("data:")) return undefined;
+      const isStream = response.headers.get("Content-Type")?.startsWith("text/event-stream");
+      if (response.status !== 200 || isStream) return undefined;
       return JSON.parse(text).choices[0].message?.content ?? undefined;
     } catch (error) {
       if (!hangUp.signal.aborted) {

@@ -285,3 +285,14 @@ test("only GET reads them", async () => {
   const refused = await app.request("/metrics", { method: "POST" });
   expect([refused.status, refused.headers.get("Allow")]).toEqual([405, "GET"]);
 });
+
+test("the page's files have one label, whatever they are called", async () => {
+  const bytes = new TextEncoder().encode("x");
+  const file = { type: "text/plain", bytes };
+  const page = new Map(["/", "/assets/a-1.js", "/assets/b-2.css"].map((path) => [path, file]));
+  const { app } = testServer({ app: { page } });
+  for (const path of page.keys()) expect((await app.request(path)).status).toBe(200);
+  const text = await (await app.request("/metrics")).text();
+  expect(text).toContain('deltafold_requests_total{route="/assets",status="200"} 2\n');
+  expect(text).toContain('deltafold_requests_total{route="/",status="200"} 1\n');
+});
