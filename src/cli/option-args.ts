@@ -1,20 +1,20 @@
 import type { OpenOptions } from "../node.ts";
 
 /** What `optionArgs` can say. */
-type Told = Pick<
-  OpenOptions,
-  | "backend"
-  | "threads"
-  | "adapter"
-  | "activations"
-  | "kv"
-  | "contextTokens"
-  | "drafts"
-  | "drafter"
-  | "drafterBits"
-  | "draftVocabulary"
-  | "draftTree"
->;
+type Told = {
+  readonly [Name in
+    | "backend"
+    | "threads"
+    | "adapter"
+    | "activations"
+    | "kv"
+    | "contextTokens"
+    | "drafts"
+    | "drafter"
+    | "drafterBits"
+    | "draftVocabulary"
+    | "draftTree"]?: OpenOptions[Name] | undefined;
+};
 
 /** The flags that make `openOptions` give these options, for a command in a process of its own. */
 export function optionArgs(options: Told): string[] {

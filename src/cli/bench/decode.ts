@@ -5,6 +5,7 @@ import { systemClock } from "../../clock.ts";
 import type { Engine } from "../../engine.ts";
 import type { OpenOptions } from "../../node.ts";
 import { openEngine } from "../../node.ts";
+import { optionArgs } from "../option-args.ts";
 import { single } from "./single.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
@@ -124,12 +125,10 @@ function stopped(loop: ChildProcess): Promise<void> {
 /** Starts this very program as a user would, and waits for the first byte of its reply. */
 function startToFirstToken(model: string, options: OpenOptions): Promise<number> {
   const bin = fileURLToPath(new URL("../../../bin/deltafold.js", import.meta.url));
-  const args = [bin, "run", model, "-p", "What is 12 + 30?", "--quiet", "--no-thinking"];
-  if (options.contextTokens !== undefined) args.push("--context", String(options.contextTokens));
-  if (options.threads !== undefined) args.push("--threads", String(options.threads));
-  if (options.backend !== undefined) args.push("--backend", options.backend);
-  if (options.activations !== undefined) args.push("--activations", options.activations);
-  if (options.kv !== undefined) args.push("--kv", options.kv);
+  const { contextTokens, threads, backend, activations, kv } = options;
+  const told = optionArgs({ contextTokens, threads, backend, activations, kv });
+  const prompt = ["-p", "What is 12 + 30?", "--quiet", "--no-thinking"];
+  const args = [bin, "run", model, ...prompt, ...told];
   const start = systemClock.nowMs();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   return new Promise((resolve, reject) => {
