@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { tokenSha } from "../sampling/seed.ts";
-import { testServer } from "./engine.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
 import { chatPath, eventsOf, hello, replyTo, textPath } from "./http.cases.ts";
 
 const random = testServer();
@@ -11,13 +11,7 @@ const steady = testServer({
     row.set([3, 2.5, 2], 5);
   },
 });
-afterAll(async () => {
-  for (const { engine, backend, reported } of [random, steady]) {
-    await engine[Symbol.asyncDispose]();
-    expect(backend.openSlots.size).toBe(0);
-    expect(reported).toEqual([]);
-  }
-});
+afterAll(() => endServers(random, steady));
 
 test.each([
   [{}, [5, 5, 5, 5, 5, 5]],

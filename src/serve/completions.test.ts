@@ -1,17 +1,11 @@
 import { afterAll, expect, test } from "vitest";
-import { Script, testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, Script, testServer, tokenizer } from "./engine.cases.ts";
 import { eventsOf, replyTo, textPath } from "./http.cases.ts";
 
 const random = testServer({ chat: false });
 const script = new Script();
 const scripted = testServer({ logits: script.logits });
-afterAll(async () => {
-  for (const { engine, backend, reported } of [random, scripted]) {
-    await engine[Symbol.asyncDispose]();
-    expect(backend.openSlots.size).toBe(0);
-    expect(reported).toEqual([]);
-  }
-});
+afterAll(() => endServers(random, scripted));
 
 test("a text and its ids are the same prompt", async () => {
   const prompt = "Once upon a time";

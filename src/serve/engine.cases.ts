@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import type { Hono } from "hono";
+import { expect } from "vitest";
 import type { Backend, PassHandle, PassResult } from "../backend/backend.ts";
 import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
 import { readConfig } from "../checkpoint/config.ts";
@@ -101,6 +102,15 @@ export class Script {
     row.fill(0);
     row[this.#ids[this.#next++] ?? eosId] = 1000;
   };
+}
+
+/** Ends servers, which must be left with nothing held and no failure of their own. */
+export async function endServers(...servers: readonly TestServer[]): Promise<void> {
+  for (const { engine, backend, reported } of servers) {
+    await engine[Symbol.asyncDispose]();
+    expect(backend.openSlots.size).toBe(0);
+    expect(reported).toEqual([]);
+  }
 }
 
 /** Waits until nobody waits or runs, which must take a few rounds at most. */

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, testServer, tokenizer } from "./engine.cases.ts";
 import { chatPath, eventsOf, expectError, hello, replyTo, textPath } from "./http.cases.ts";
 
 const random = testServer();
@@ -11,13 +11,7 @@ const steady = testServer({
     row.set([1 / 2, 1 / 4, 1 / 8].map(Math.log), 5);
   },
 });
-afterAll(async () => {
-  for (const { engine, backend, reported } of [random, steady]) {
-    await engine[Symbol.asyncDispose]();
-    expect(backend.openSlots.size).toBe(0);
-    expect(reported).toEqual([]);
-  }
-});
+afterAll(() => endServers(random, steady));
 
 const greedy = { max_tokens: 3, temperature: 0, ignore_eos: true };
 const near = (probability: number) => expect.closeTo(Math.log(probability), 4);

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { BackendError } from "../errors.ts";
-import { idle, Script, testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, idle, Script, testServer, tokenizer } from "./engine.cases.ts";
 import { post } from "./http.cases.ts";
 import {
   answerTo,
@@ -18,13 +18,7 @@ import {
 const random = testServer();
 const script = new Script();
 const scripted = testServer({ logits: script.logits });
-afterAll(async () => {
-  for (const { engine, backend, reported } of [random, scripted]) {
-    await engine[Symbol.asyncDispose]();
-    expect(backend.openSlots.size).toBe(0);
-    expect(reported).toEqual([]);
-  }
-});
+afterAll(() => endServers(random, scripted));
 
 /** A reply to the same body, whole and streamed, which must say the same. */
 async function both(

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { BackendError } from "../errors.ts";
-import { idle, Script, testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, idle, Script, testServer, tokenizer } from "./engine.cases.ts";
 import { post } from "./http.cases.ts";
 import {
   finalOf,
@@ -18,13 +18,7 @@ import type { ResponseItem } from "./responses-items.ts";
 const random = testServer();
 const script = new Script();
 const scripted = testServer({ logits: script.logits });
-afterAll(async () => {
-  for (const { engine, backend, reported } of [random, scripted]) {
-    await engine[Symbol.asyncDispose]();
-    expect(backend.openSlots.size).toBe(0);
-    expect(reported).toEqual([]);
-  }
-});
+afterAll(() => endServers(random, scripted));
 
 /** The same reply, whole and streamed: what lasts of the response, and the events. */
 async function both(
