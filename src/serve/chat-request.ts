@@ -1,11 +1,5 @@
 import { z } from "zod";
-import {
-  type ChatMessage,
-  type ChatRequest,
-  type GrammarSpec,
-  reasoningEfforts,
-  type ToolSpec,
-} from "../engine.ts";
+import type { ChatMessage, ChatRequest, GrammarSpec, ToolSpec } from "../engine.ts";
 import { InputError } from "../errors.ts";
 import { messagesMax, topLogprobsMax } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
@@ -15,6 +9,7 @@ import {
   flag,
   list,
   mapping,
+  name,
   parseFields,
   rawList,
   text,
@@ -22,7 +17,7 @@ import {
   withoutNulls,
 } from "./fields.ts";
 import { eosEndsForms, parseGrammar, theForm } from "./grammar-fields.ts";
-import { type Delivery, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
+import { type Delivery, effort, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
 import { chooseTools, toolChoice } from "./tool-choice.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -56,7 +51,7 @@ const tool = asGiven<ToolSpec>(
       type: z.literal("function", { error: '"function"' }),
       function: z.object(
         {
-          name: z.string({ error: "a name" }).min(1, { error: "a name" }),
+          name,
           description: text.nullish(),
           parameters: mapping.nullish(),
         },
@@ -66,8 +61,6 @@ const tool = asGiven<ToolSpec>(
     { error: 'a tool of type "function"' },
   ),
 );
-
-const effort = z.enum(reasoningEfforts, { error: `one of ${reasoningEfforts.join(", ")}` });
 
 const chatFields = z.object({
   ...replyShape,

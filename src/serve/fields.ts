@@ -7,6 +7,7 @@ import { InputError } from "../errors.ts";
 import { shown } from "../json.ts";
 
 export const text: z.ZodType<string> = z.string({ error: "a string" });
+export const name: z.ZodType<string> = z.string({ error: "a name" }).min(1, { error: "a name" });
 export const flag: z.ZodType<boolean> = z.boolean({ error: "true or false" });
 export const count: z.ZodType<number> = z
   .int({ error: "a whole number over 0" })

@@ -1,11 +1,5 @@
 import { z } from "zod";
-import {
-  type ChatMessage,
-  type ChatRequest,
-  type GrammarSpec,
-  type PromptRequest,
-  reasoningEfforts,
-} from "../engine.ts";
+import type { ChatMessage, ChatRequest, GrammarSpec, PromptRequest } from "../engine.ts";
 import { InputError } from "../errors.ts";
 import { messagesMax } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
@@ -15,7 +9,7 @@ import { givenObject, kindError } from "./messages-fields.ts";
 import { historyField, systemField } from "./messages-history.ts";
 import { toolChoiceField, toolsField } from "./messages-tools.ts";
 import { refuseOtherNames } from "./messages-unsupported.ts";
-import { type Delivery, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
+import { type Delivery, effort, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
 import { type ChosenTools, chooseTools } from "./tool-choice.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -30,7 +24,6 @@ const thinking = z.discriminatedUnion(
   { error: kindError("an object", "disabled", "enabled", "adaptive") },
 );
 
-const effort = z.enum(reasoningEfforts, { error: `one of ${reasoningEfforts.join(", ")}` });
 const format = z.object(
   { type: z.literal("json_schema", { error: '"json_schema"' }), schema: givenObject },
   { error: 'an object of type "json_schema"' },

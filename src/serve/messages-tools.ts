@@ -1,7 +1,7 @@
 /** The tools of Anthropic's bodies, and which of them may be called, as chats have both. */
 import { z } from "zod";
 import type { ToolSpec } from "../engine.ts";
-import { flag, list, text } from "./fields.ts";
+import { flag, list, name, text } from "./fields.ts";
 import { givenObject, kindError } from "./messages-fields.ts";
 import type { chooseTools } from "./tool-choice.ts";
 
@@ -10,7 +10,7 @@ const tool = z
   .object(
     {
       type: z.literal("custom", { error: customTool }).nullish(),
-      name: z.string({ error: "a name" }).min(1, { error: "a name" }),
+      name,
       description: text.nullish(),
       input_schema: givenObject,
     },

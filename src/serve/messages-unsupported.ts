@@ -1,5 +1,5 @@
-import { InputError } from "../errors.ts";
 import type { JsonObject } from "./body.ts";
+import { unsupported } from "./unsupported.ts";
 
 /** Fields of chats, and what they are called here; null: they have no place. */
 const otherNames: ReadonlyMap<string, string | null> = new Map([
@@ -25,7 +25,9 @@ export function refuseOtherNames(body: JsonObject): void {
   for (const [name, value] of Object.entries(body)) {
     const other = otherNames.get(name);
     if (other === undefined || value === null) continue;
-    const rule = other === null ? "has no place in messages" : `is called ${other} here`;
-    throw new InputError(`${name} ${rule}.`, name, "unsupported_parameter");
+    throw unsupported(
+      name,
+      other === null ? "has no place in messages" : `is called ${other} here`,
+    );
   }
 }

@@ -1,8 +1,11 @@
 /** The request fields that chats and completions share. */
 import { z } from "zod";
-import type { ReplyRequest } from "../engine.ts";
+import { type ReasoningEffort, type ReplyRequest, reasoningEfforts } from "../engine.ts";
 import { count, flag, list, text } from "./fields.ts";
 
+export const effort: z.ZodType<ReasoningEffort> = z.enum(reasoningEfforts, {
+  error: `one of ${reasoningEfforts.join(", ")}`,
+});
 const stop = z.union([text, list(text)], { error: "a string or a list of strings" });
 const priority = z.enum(["foreground", "background"], { error: '"foreground" or "background"' });
 const streamOptions = z.object({ include_usage: flag.nullish() }, { error: "an object" });

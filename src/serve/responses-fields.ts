@@ -1,6 +1,6 @@
 /** The fields of /v1/responses that chats don't have, or have in another place. */
 import { z } from "zod";
-import { type ReasoningEffort, reasoningEfforts } from "../engine.ts";
+import type { ReasoningEffort } from "../engine.ts";
 import { InputError } from "../errors.ts";
 import {
   metadataKeyCharsMax,
@@ -10,13 +10,14 @@ import {
 } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
 import { count, countTo, flag, list, mapping, parseFields, text, withoutNulls } from "./fields.ts";
+import { effort } from "./reply-fields.ts";
 import {
   type ResponseTool,
   type ResponseToolChoice,
   responseTool,
   responseToolChoice,
 } from "./responses-tools.ts";
-import { unsupported } from "./responses-unsupported.ts";
+import { unsupported } from "./unsupported.ts";
 
 const logprobsInclude = "message.output_text.logprobs";
 
@@ -99,9 +100,7 @@ const responseFields: z.ZodType<ResponseFields> = z.object({
   reasoning: z
     .object(
       {
-        effort: z
-          .enum(reasoningEfforts, { error: `one of ${reasoningEfforts.join(", ")}` })
-          .nullish(),
+        effort: effort.nullish(),
       },
       { error: "an object" },
     )

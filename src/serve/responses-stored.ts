@@ -5,8 +5,8 @@ import { exchangeOf } from "./exchange.ts";
 import { parseFields } from "./fields.ts";
 import type { ResponseItem } from "./responses-items.ts";
 import type { ResponseStore } from "./responses-store.ts";
-import { unsupported } from "./responses-unsupported.ts";
 import { refuseOthers } from "./serving.ts";
+import { unsupported } from "./unsupported.ts";
 
 const path = "/v1/responses/:id";
 const itemsPath = "/v1/responses/:id/input_items";

@@ -3,13 +3,12 @@ import { z } from "zod";
 import type { ToolSpec } from "../engine.ts";
 import { isRecord } from "../json.ts";
 import type { JsonObject } from "./body.ts";
-import { asGiven, flag, list, mapping, text } from "./fields.ts";
-import { refuseTypes, unsupported } from "./responses-unsupported.ts";
+import { asGiven, flag, list, mapping, name, text } from "./fields.ts";
+import { refuseTypes } from "./responses-unsupported.ts";
+import { unsupported } from "./unsupported.ts";
 
 /** A function that a model may call, in the order in which its keys came. */
 export type ResponseTool = { readonly type: "function" } & ToolSpec["function"];
-
-const name = z.string({ error: "a name" }).min(1, { error: "a name" });
 
 export const responseTool: z.ZodType<ResponseTool> = asGiven(
   z.object(

@@ -1,7 +1,6 @@
 /** What /v1/responses refuses, because a client would take it for done. */
-import { InputError } from "../errors.ts";
 import type { JsonObject } from "./body.ts";
-import { refuseUnlessNeutral } from "./unsupported.ts";
+import { refuseUnlessNeutral, unsupported } from "./unsupported.ts";
 
 /** Fields that deltafold doesn't honour, each with the values that ask for nothing. */
 const neutralValues: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
@@ -50,8 +49,4 @@ export function refuseTypes(
     const rule = `can't be ${JSON.stringify(type)}: only ${known.join(", ")} is supported`;
     throw unsupported(`${place}[${index}].type`, rule);
   }
-}
-
-export function unsupported(name: string, rule: string): InputError {
-  return new InputError(`${name} ${rule}.`, name, "unsupported_parameter");
 }

@@ -60,5 +60,9 @@ export function refuseUnlessNeutral(
   const written = neutral.map((each) => JSON.stringify(each));
   if (value === null || written.includes(JSON.stringify(value))) return;
   const except = written.length > 0 ? ` except as ${written.join(" or ")}` : "";
-  throw new InputError(`${name} is not supported${except}.`, name, "unsupported_parameter");
+  throw unsupported(name, `is not supported${except}`);
 }
+
+/** For a field that would be taken for done. @param rule what the message says of it */
+export const unsupported = (name: string, rule: string): InputError =>
+  new InputError(`${name} ${rule}.`, name, "unsupported_parameter");
