@@ -1,4 +1,7 @@
-/** `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends. */
+/**
+ * `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends. Arguments
+ * go to each of them: `-- --shard 1/4` runs a quarter of the cells.
+ */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -26,7 +29,7 @@ const runs = [
 
 let failed = 0;
 for (const [gate, backend, ...flags] of runs) {
-  const args = ["bin/deltafold.js", "gate", gate!, "--backend", backend!, ...flags];
+  const args = ["bin/deltafold.js", "gate", gate!, "--backend", backend!, ...flags, ...process.argv.slice(2)];
   console.log(`deltafold ${args.slice(1).join(" ")}`);
   const { status, stdout } = spawnSync(process.execPath, args, {
     encoding: "utf8",

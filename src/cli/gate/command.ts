@@ -20,13 +20,15 @@ import {
   jsonOption,
   openOptions,
 } from "../options.ts";
-import { type GateReport, GateRun } from "./gate-run.ts";
+import { type GateCase, type GateReport, GateRun } from "./gate-run.ts";
 import { type Gate, gates } from "./gates.ts";
 import type { GateOptions } from "./options.ts";
+import { type Shard, shardValue } from "./shard.ts";
 
 interface GateFlags extends BackendFlags, DrafterFlags {
   readonly model: string;
   readonly full?: boolean;
+  readonly shard?: Shard;
   readonly references?: string;
   readonly json?: boolean;
 }
@@ -42,6 +44,11 @@ export function gateCommand(io: CliIo): Command {
       embeddedModel,
     )
     .option("--full", "run every cell, not the sample of at most 3 minutes")
+    .option(
+      "--shard <i/n>",
+      "run one of n parts of the cells; other processes run the rest",
+      shardValue,
+    )
     .option("--references <folder>", "more reference outputs: a folder with golden/ and models/")
     .addOption(jsonOption("print one JSON report"));
   addBackendOptions(command).optionsGroup("Options of drafted, streams, resume and http:");
@@ -63,6 +70,7 @@ export function gateCommand(io: CliIo): Command {
       model: flags.model,
       drafter: (target) => openGateDrafter(flags.model, target, choice, io),
       full: flags.full ?? false,
+      shard: flags.shard,
       references,
       choice,
     };
@@ -103,9 +111,9 @@ export async function runGate(
   print: ((line: string) => void) | null,
 ): Promise<GateReport> {
   const gate = findGate(name);
-  const run = new GateRun(systemClock, options.full, ({ name: cell, ok, detail }) =>
-    print?.(`${ok ? "ok  " : "FAIL"} ${cell}: ${detail}`),
-  );
+  const onCase = ({ name: cell, ok, detail }: GateCase) =>
+    print?.(`${ok ? "ok  " : "FAIL"} ${cell}: ${detail}`);
+  const run = new GateRun(systemClock, options.full, onCase, options.shard);
   const backend = await gate.run(run, options);
   return run.report(gate.name, backend);
 }

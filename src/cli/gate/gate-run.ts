@@ -1,4 +1,5 @@
 import type { Clock } from "../../clock.ts";
+import { isOfShard, type Shard, wholeGate } from "./shard.ts";
 
 /** How a cell went. */
 export interface CellResult {
@@ -38,12 +39,26 @@ export class GateRun {
   readonly #startMs: number;
   readonly #full: boolean;
   readonly #onCase: (result: GateCase) => void;
+  readonly #shard: Shard;
+  #offered = 0;
+  #others = 0;
 
-  constructor(clock: Clock, full: boolean, onCase: (result: GateCase) => void) {
+  constructor(
+    clock: Clock,
+    full: boolean,
+    onCase: (result: GateCase) => void,
+    shard: Shard = wholeGate,
+  ) {
     this.#clock = clock;
     this.#startMs = clock.nowMs();
     this.#full = full;
     this.#onCase = onCase;
+    this.#shard = shard;
+  }
+
+  /** Whether other cells of the gate run elsewhere. */
+  get isShard(): boolean {
+    return this.#shard.count > 1;
   }
 
   get elapsedMs(): number {
@@ -67,9 +82,10 @@ export class GateRun {
     return true;
   }
 
-  /** Runs a cell unless the sample's time is over. A throw is a failure. */
+  /** Runs a cell unless the sample's time is over, or another shard runs it. A throw is a failure. */
   async cell(name: string, run: () => Promise<CellResult>): Promise<void> {
-    if (!this.skips(name)) await this.always(name, run);
+    if (!isOfShard(this.#offered++, this.#shard)) this.#others++;
+    else if (!this.skips(name)) await this.always(name, run);
   }
 
   /** Runs a cell that takes no time, and so whenever it comes. A throw is a failure. */
@@ -100,8 +116,13 @@ export class GateRun {
       failed,
       backend,
       cases: this.#cases,
-      not_run: this.#notRun,
+      not_run: this.#others > 0 ? [...this.#notRun, this.#otherShards] : this.#notRun,
       seconds: Math.round(this.elapsedMs / 100) / 10,
     };
+  }
+
+  get #otherShards(): string {
+    const { index, count } = this.#shard;
+    return `${this.#others} cells: this is shard ${index + 1} of ${count}`;
   }
 }

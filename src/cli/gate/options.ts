@@ -2,6 +2,7 @@ import type { Backend, BackendOptions } from "../../backend/backend.ts";
 import type { ModelShape } from "../../model/shape.ts";
 import type { OpenOptions } from "../../node.ts";
 import type { OpenDrafter } from "../../open-drafter.ts";
+import type { Shard } from "./shard.ts";
 
 export interface GateOptions {
   /** Opens the backend under test. */
@@ -12,6 +13,8 @@ export interface GateOptions {
   readonly drafter: (target: ModelShape) => Promise<OpenDrafter | null>;
   /** Every cell, however long it takes. */
   readonly full: boolean;
+  /** The part of the cells to run; absent: all. */
+  readonly shard?: Shard | undefined;
   /** A further folder with `golden/` and `models/`; null for none. */
   readonly references: string | null;
   /** How another process opens the same backend and drafter; absent: it can't. */
