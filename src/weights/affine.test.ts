@@ -6,41 +6,93 @@ import { openCheckpoint } from "../checkpoint/checkpoint.ts";
 import { readSafetensorsHeader } from "../checkpoint/safetensors.ts";
 import { openFolder } from "../checkpoint/source-node.ts";
 import { affineFormat, dequantizeRows, quantizeGroups } from "./affine.ts";
-import { bytesOf, widen } from "./floats.ts";
+import { bf16FromF32, bytesOf, widen } from "./floats.ts";
 import { weightsFromCheckpoint } from "./from-checkpoint.ts";
-import { packCodes, unpackCodes } from "./packing.ts";
+import { unpackCodes } from "./packing.ts";
 
 const widths = [2, 3, 4, 5, 6, 8] as const;
 const nano = join(import.meta.dirname, "../../../shared/models/nano");
 const golden = join(import.meta.dirname, "../../fixtures/golden");
 
+/** Codes as one little-endian bit stream, bit by bit. */
+function packed(codes: Iterable<number>, bits: number): Uint8Array {
+  let stream = 0n;
+  let length = 0;
+  for (const code of codes) {
+    stream |= BigInt(code) << BigInt(length);
+    length += bits;
+  }
+  return Uint8Array.from({ length: length / 8 }, (_, i) =>
+    Number((stream >> BigInt(8 * i)) & 255n),
+  );
+}
+
 describe("packing", () => {
-  it.each(widths)("puts code i at bits %i·i of one little-endian stream", (bits) => {
+  it.each(widths)("has code i at bits %i·i of one little-endian stream", (bits) => {
     const codes = fc.uint8Array({ minLength: 32, maxLength: 32, max: 2 ** bits - 1 });
     fc.assert(
       fc.property(codes, (values) => {
-        const packed = packCodes(values, bits);
-        expect(packed.length).toBe(4 * bits);
-        let stream = 0n;
-        for (const byte of [...packed].reverse()) stream = (stream << 8n) | BigInt(byte);
-        for (const [i, code] of values.entries()) {
-          const found = (stream >> BigInt(bits * i)) & BigInt(2 ** bits - 1);
-          expect(Number(found)).toBe(code);
-        }
-        expect(unpackCodes(packed, bits)).toEqual(values);
+        expect(unpackCodes(packed(values, bits), bits)).toEqual(values);
       }),
       { numRuns: 200 },
     );
   });
 
   it("matches the written examples", () => {
-    expect([...packCodes(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8), 4)]).toEqual([33, 67, 101, 135]);
-    const threes = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 0);
-    expect([...packCodes(threes, 3)]).toEqual([0b11010001, 0b01011000, 0b00011111]);
+    expect([...unpackCodes(Uint8Array.of(33, 67, 101, 135), 4)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    const threes = unpackCodes(Uint8Array.of(0b11010001, 0b01011000, 0b00011111), 3);
+    expect([...threes]).toEqual([1, 2, 3, 4, 5, 6, 7, 0]);
   });
 });
 
+/** One group by the rules of docs/formats.md, each step as it stands there. */
+function quantizedGroup(values: Float32Array, bits: number) {
+  const { fround } = Math;
+  const halfEven = (value: number) => {
+    const floor = Math.floor(value);
+    const rest = value - floor;
+    return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
+  };
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const step = Math.max(fround(fround(high - low) / (2 ** bits - 1)), fround(1e-7));
+  const [first, edge] = Math.abs(low) > Math.abs(high) ? [step, low] : [-step, high];
+  const code0 = halfEven(fround(edge / first));
+  const [scale, bias] = code0 === 0 ? [first, 0] : [fround(edge / code0), edge];
+  const codes = [...values].map((value) => {
+    const code = halfEven(fround(fround(value - bias) / scale));
+    return Math.min(Math.max(code, 0), 2 ** bits - 1);
+  });
+  return { codes, scale: bf16FromF32(scale), bias: bf16FromF32(bias) };
+}
+
 describe("quantizeGroups", () => {
+  it.each(widths)("equals the written rules, %i bits", (bits) => {
+    // Few values of bf16, so that halves and equal edges come often; and all magnitudes.
+    const coarse = fc.integer({ min: -64, max: 64 }).map((value) => value / 16);
+    const any = fc.float({ noNaN: true, noDefaultInfinity: true, min: -(2 ** 100), max: 2 ** 100 });
+    const groups = fc.oneof(
+      ...[coarse, any].map((value) => fc.array(value, { minLength: 64, maxLength: 64 })),
+    );
+    fc.assert(
+      fc.property(groups, fc.constantFrom(32 as const, 64 as const), (list, groupSize) => {
+        const values = Float32Array.from(list);
+        const made = quantizeGroups(values, { bits, groupSize });
+        const expected = Array.from({ length: 64 / groupSize }, (_, group) =>
+          quantizedGroup(values.subarray(group * groupSize, (group + 1) * groupSize), bits),
+        );
+        expect(made.codes).toEqual(
+          packed(
+            expected.flatMap(({ codes }) => codes),
+            bits,
+          ),
+        );
+        expect([...made.scales]).toEqual(expected.map(({ scale }) => scale));
+        expect([...made.biases]).toEqual(expected.map(({ bias }) => bias));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it.each(widths)("errs by at most half a step and bf16's rounding, %i bits", (bits) => {
     const finite = fc.float({ noNaN: true, noDefaultInfinity: true, min: -100, max: 100 });
     const group = fc.float32Array({

@@ -1,5 +1,5 @@
 import { narrowToBf16 } from "./floats.ts";
-import { packCodes, unpackCodes } from "./packing.ts";
+import { unpackCodes } from "./packing.ts";
 import type { AffineBits, AffineGroupSize, AffineRows } from "./weights.ts";
 
 export interface AffineFormat {
@@ -42,34 +42,74 @@ const roundingMagic = 1.5 * 2 ** 52;
 export function quantizeGroups(values: Float32Array, format: AffineFormat): QuantizedGroups {
   const { bits, groupSize } = format;
   const groups = values.length / groupSize;
-  const codeMax = 2 ** bits - 1;
-  const codes = new Uint8Array(values.length);
+  const words = new Uint32Array((values.length * bits) / 32);
+  const groupWords = (groupSize * bits) / 32;
   const scales = new Float32Array(groups);
   const biases = new Float32Array(groups);
   for (let group = 0; group < groups; group++) {
     const start = group * groupSize;
-    const { scale, bias } = groupScale(values, start, groupSize, codeMax);
-    for (let i = start; i < start + groupSize; i++) {
-      const code = roundHalfEven(fround(fround(values[i]! - bias) / scale));
-      codes[i] = Math.min(Math.max(code, 0), codeMax);
-    }
+    const { scale, bias } = groupScale(values, start, groupSize, 2 ** bits - 1);
+    packGroup(values, start, format, scale, bias, words, group * groupWords);
     scales[group] = scale;
     biases[group] = bias;
   }
   return {
-    codes: packCodes(codes, bits),
+    codes: new Uint8Array(words.buffer),
     scales: narrowToBf16(scales),
     biases: narrowToBf16(biases),
   };
 }
 
+/** Writes a group's codes as one little-endian bit stream, four at a time, from `words[out]` on. */
+function packGroup(
+  values: Float32Array,
+  start: number,
+  { bits, groupSize }: AffineFormat,
+  scale: number,
+  bias: number,
+  words: Uint32Array,
+  out: number,
+): void {
+  const codeMax = 2 ** bits - 1;
+  const quadBits = 4 * bits;
+  let at = out;
+  let held = 0;
+  let heldBits = 0;
+  for (let i = start; i < start + groupSize; i += 4) {
+    const quad =
+      codeOf(values[i]!, scale, bias, codeMax) |
+      (codeOf(values[i + 1]!, scale, bias, codeMax) << bits) |
+      (codeOf(values[i + 2]!, scale, bias, codeMax) << (2 * bits)) |
+      (codeOf(values[i + 3]!, scale, bias, codeMax) << (3 * bits));
+    held |= quad << heldBits;
+    heldBits += quadBits;
+    if (heldBits < 32) continue;
+    words[at++] = held;
+    heldBits -= 32;
+    // A shift by 32 would be one by 0.
+    held = heldBits === 0 ? 0 : quad >>> (quadBits - heldBits);
+  }
+}
+
+/**
+ * The code of a value, clamped without branches: the edges of a group come too often and too
+ * irregularly for a processor to foresee them.
+ */
+function codeOf(value: number, scale: number, bias: number, codeMax: number): number {
+  const code = roundHalfEven(fround(fround(value - bias) / scale)) | 0;
+  const over = codeMax - code;
+  return (code & ~(code >> 31)) + (over & (over >> 31));
+}
+
 /** The values of packed rows: f32(scale · code + bias), [rowCount · cols]. */
-export function dequantizeRows(rows: AffineRows, format: AffineFormat): Float32Array {
-  const codes = unpackCodes(rows.codes, format.bits);
+export function dequantizeRows(rows: AffineRows, { bits, groupSize }: AffineFormat): Float32Array {
+  const codes = unpackCodes(rows.codes, bits);
   const values = new Float32Array(codes.length);
-  for (let i = 0; i < codes.length; i++) {
-    const group = Math.floor(i / format.groupSize);
-    values[i] = fround(rows.scales[group]! * codes[i]!) + rows.biases[group]!;
+  for (let group = 0; group < rows.scales.length; group++) {
+    const scale = rows.scales[group]!;
+    const bias = rows.biases[group]!;
+    const end = (group + 1) * groupSize;
+    for (let i = group * groupSize; i < end; i++) values[i] = fround(scale * codes[i]!) + bias;
   }
   return values;
 }
