@@ -91,6 +91,16 @@ describe("readConfig", () => {
   });
 
   const rope = (type: string) => ({ rope_parameters: { rope_type: type, rope_theta: 1 } });
+  it("reads the blocks of fp8, at the top or within text_config", async () => {
+    const quantization_config = { quant_method: "fp8", weight_block_size: [128, 64] };
+    const flat = await read({ ...tinyConfig(), quantization_config });
+    expect(flat).toMatchObject({ fp8: { rows: 128, cols: 64 }, quantization: null });
+    const text_config = { ...tinyConfig(), quantization_config };
+    const nested = await read({ model_type: "qwen3_5", text_config });
+    expect(nested.fp8).toEqual(flat.fp8);
+    expect((await read(tinyConfig())).fp8).toBeNull();
+  });
+
   it.each<[object, RegExp]>([
     [{ model_type: "llama" }, /model_type: only qwen3_5 .*found "llama"/],
     [{ model_type: undefined }, /config\.json: model_type is missing/],
@@ -115,7 +125,15 @@ describe("readConfig", () => {
     [rope("yarn"), /rope_parameters\.rope_type: only default .*found "yarn"/],
     [{ rope_parameters: { rope_type: "default" } }, /rope_theta is missing/],
     [{ rope_parameters: [] }, /rope_parameters: must be an object, found \[\]/],
-    [{ quantization_config: { quant_method: "fp8" } }, /quant_method: .*found "fp8"/],
+    [{ quantization_config: { quant_method: "fp8" } }, /weight_block_size is missing/],
+    [
+      { quantization_config: { quant_method: "fp8", weight_block_size: [128] } },
+      /quantization_config\.weight_block_size: .*found \[128\]/,
+    ],
+    [
+      { quantization_config: { quant_method: "fp8", fmt: "e5m2", weight_block_size: [128, 128] } },
+      /quantization_config\.fmt: only e4m3 is read, found "e5m2"/,
+    ],
     [{ quantization_config: { quant_method: "gptq", bits: 4 } }, /quant_method: .*found "gptq"/],
     [{ quantization_config: { quant_method: "awq" } }, /quant_method: .*found "awq"/],
     [{ quantization: { mode: "mxfp4", bits: 4, group_size: 32 } }, /mode: .*found "mxfp4"/],

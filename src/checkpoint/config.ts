@@ -7,7 +7,12 @@ import {
   readEosIds,
   readGenerationDefaults,
 } from "./config-generation.ts";
-import { type QuantizationConfig, readQuantization } from "./config-quantization.ts";
+import {
+  type Fp8Blocks,
+  type QuantizationConfig,
+  readFp8,
+  readQuantization,
+} from "./config-quantization.ts";
 import { readShape } from "./config-shape.ts";
 import { drafterKindOf, drafterNames } from "./drafter-kind.ts";
 import type { Folder } from "./source.ts";
@@ -21,6 +26,8 @@ export interface CheckpointConfig {
   readonly generation: GenerationDefaults;
   /** Null when the checkpoint holds floats alone. */
   readonly quantization: QuantizationConfig | null;
+  /** Null unless its matrices are fp8 in scaled blocks; then `quantization` is null. */
+  readonly fp8: Fp8Blocks | null;
 }
 
 const generationFile = "generation_config.json";
@@ -43,12 +50,14 @@ export async function readConfig(folder: Folder): Promise<CheckpointConfig> {
   const textConfig = objectField(config, "text_config");
   const modelType = readModelType(config, textConfig);
   const shape = readShape(textConfig, config);
+  const fp8 = readFp8(textConfig, config);
   return {
     modelType,
     shape,
     eosIds: readEosIds([config, textConfig, generation], shape.vocabSize),
     generation: readGenerationDefaults(generation),
-    quantization: readQuantization(textConfig, config),
+    quantization: fp8 === null ? readQuantization(textConfig, config) : null,
+    fp8,
   };
 }
 

@@ -1,7 +1,8 @@
 import type { StoredTensor } from "../checkpoint/tensors.ts";
-import { CheckpointError, invariant } from "../errors.ts";
+import { CheckpointError } from "../errors.ts";
 import { type AffineFormat, affineFormat } from "./affine.ts";
 import {
+  checkRows,
   checkShape,
   floatType,
   presentTensor,
@@ -9,6 +10,7 @@ import {
   type TensorOwner,
 } from "./checkpoint-tensor.ts";
 import { floatBytes, widen } from "./floats.ts";
+import { openFp8 } from "./fp8.ts";
 import type { MatrixRole } from "./roles.ts";
 import type { AffineMatrix, DenseMatrix, FloatType, Matrix } from "./weights.ts";
 
@@ -20,6 +22,7 @@ export function openMatrix(checkpoint: TensorOwner, role: MatrixRole, take: Take
   if (weight.dtype === "U32") {
     throw new CheckpointError(weight.file, `tensor ${weight.name} is packed, but has no scales`);
   }
+  if (weight.dtype === "F8_E4M3") return openFp8(checkpoint, role, weight, take);
   const dtype = floatType(weight);
   checkShape(weight, [role.rows, role.cols]);
   return denseMatrix(role, dtype, weight);
@@ -113,9 +116,4 @@ function moduleFormat(checkpoint: TensorOwner, role: MatrixRole): AffineFormat {
     );
   }
   return format;
-}
-
-function checkRows(role: MatrixRole, firstRow: number, rowCount: number): void {
-  const inside = firstRow >= 0 && rowCount >= 0 && firstRow + rowCount <= role.rows;
-  invariant(inside, `${role.path}: rows ${firstRow} + ${rowCount} of ${role.rows}`);
 }

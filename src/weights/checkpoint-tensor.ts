@@ -1,13 +1,18 @@
-import type { QuantizationConfig } from "../checkpoint/config-quantization.ts";
+import type { Fp8Blocks, QuantizationConfig } from "../checkpoint/config-quantization.ts";
 import type { Folder } from "../checkpoint/source.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
-import { CheckpointError } from "../errors.ts";
+import { CheckpointError, invariant } from "../errors.ts";
+import type { MatrixRole } from "./roles.ts";
 import type { FloatType } from "./weights.ts";
 
 /** What a checkpoint's tensors are looked up and checked with, a model's and a drafter's. */
 export interface TensorOwner {
   readonly folder: Folder;
-  readonly config: { readonly quantization: QuantizationConfig | null };
+  readonly config: {
+    readonly quantization: QuantizationConfig | null;
+    /** Of a model alone; drafters are refused by their config. */
+    readonly fp8?: Fp8Blocks | null;
+  };
 }
 
 /** Finds a tensor by its bare name and notes that it is used. */
@@ -48,4 +53,10 @@ export function checkShape(tensor: StoredTensor, expected: readonly number[]): v
     tensor.file,
     `tensor ${tensor.name}: shape [${found.join(", ")}], expected [${expected.join(", ")}]`,
   );
+}
+
+/** A range of rows that leaves the matrix is a bug of ours. */
+export function checkRows(role: MatrixRole, firstRow: number, rowCount: number): void {
+  const inside = firstRow >= 0 && rowCount >= 0 && firstRow + rowCount <= role.rows;
+  invariant(inside, `${role.path}: rows ${firstRow} + ${rowCount} of ${role.rows}`);
 }
