@@ -1,9 +1,9 @@
 import type { StoredTensor } from "../checkpoint/tensors.ts";
 import { InputError } from "../errors.ts";
-import type { AffineFormat } from "./affine.ts";
 import { denseMatrix } from "./checkpoint-matrix.ts";
 import { floatType } from "./checkpoint-tensor.ts";
-import { type ConvertJob, castJob, quantizeJob } from "./convert-jobs.ts";
+import { type ConvertJob, castJob, matrixJob } from "./convert-jobs.ts";
+import { moduleFormats, type Recipe } from "./convert-recipe.ts";
 
 const weightSuffix = ".weight";
 
@@ -14,24 +14,27 @@ const weightSuffix = ".weight";
  * @throws InputError when the drafter is quantised already
  */
 export function drafterJobs(
-  tensors: Iterable<StoredTensor>,
-  format: AffineFormat,
+  tensors: readonly StoredTensor[],
+  recipe: Recipe,
 ): readonly ConvertJob[] {
-  return Array.from(tensors, (tensor) => {
-    if (tensor.dtype === "U32") {
-      throw new InputError(
-        `${tensor.file}: ${tensor.name} is quantised already; convert from the original floats`,
-      );
-    }
-    const [rows, cols] = tensor.shape;
-    const isLinear = tensor.shape.length === 2 && tensor.name.endsWith(weightSuffix);
-    const kept = castJob(tensor.name, tensor.shape, tensor, { keepF32: true });
-    if (!isLinear || rows === undefined || cols === undefined) return kept;
-    if (cols % format.groupSize === 0) {
-      const path = tensor.name.slice(0, -weightSuffix.length);
-      const matrix = denseMatrix({ path, rows, cols }, floatType(tensor), tensor);
-      return quantizeJob(path, tensor.file, matrix, format);
-    }
-    return { ...kept, matrix: "kept" };
+  const packed = tensors.find(({ dtype }) => dtype === "U32");
+  if (packed !== undefined) {
+    throw new InputError(
+      `${packed.file}: ${packed.name} is quantised already; convert from the original floats`,
+    );
+  }
+  const paths = tensors.filter(isLinear).map(pathOf);
+  const formats = moduleFormats(paths, recipe);
+  return tensors.map((tensor) => {
+    if (!isLinear(tensor)) return castJob(tensor.name, tensor.shape, tensor, { keepF32: true });
+    const path = pathOf(tensor);
+    const [rows = 0, cols = 0] = tensor.shape;
+    const matrix = denseMatrix({ path, rows, cols }, floatType(tensor), tensor);
+    return matrixJob(path, tensor.file, matrix, formats.get(path) ?? null);
   });
 }
+
+const isLinear = ({ name, shape }: StoredTensor): boolean =>
+  shape.length === 2 && name.endsWith(weightSuffix);
+
+const pathOf = ({ name }: StoredTensor): string => name.slice(0, -weightSuffix.length);

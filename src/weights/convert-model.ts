@@ -1,66 +1,65 @@
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
-import type { StoredTensor } from "../checkpoint/tensors.ts";
-import { InputError, InvariantError } from "../errors.ts";
-import type { AffineFormat } from "./affine.ts";
-import { type ConvertJob, castJob, quantizeJob, vectorJob } from "./convert-jobs.ts";
+import { InvariantError } from "../errors.ts";
+import type { ModelShape } from "../model/shape.ts";
+import { type ConvertJob, castJob, matrixJob, vectorJob } from "./convert-jobs.ts";
+import { moduleFormats, type Recipe } from "./convert-recipe.ts";
 import { weightsFromCheckpoint } from "./from-checkpoint.ts";
 import { matrixRoles, type VectorRole, vectorRoles } from "./roles.ts";
-import type { Weights } from "./weights.ts";
+import type { Matrix } from "./weights.ts";
+
+/** A model to be converted, in whatever files it lies. */
+export interface ModelSource {
+  /** For error messages. */
+  readonly name: string;
+  readonly shape: ModelShape;
+  matrix(path: string): Matrix;
+  /** What makes one of its small tensors. @param name the tensor's in the output */
+  vectorJob(role: VectorRole, name: string): ConvertJob;
+}
 
 /**
- * The jobs that make an MLX-layout model of an open checkpoint of floats.
+ * The jobs that make an MLX-layout model.
  *
- * @throws InputError when the checkpoint is quantised already
+ * @throws InputError for a recipe that names no module of the model
  */
-export async function modelJobs(
-  checkpoint: Checkpoint,
-  format: AffineFormat,
-): Promise<readonly ConvertJob[]> {
-  if (checkpoint.config.quantization !== null) {
-    throw new InputError(
-      `${checkpoint.folder.name} is quantised already; convert from the original floats`,
-    );
-  }
-  const weights = await weightsFromCheckpoint(checkpoint);
-  const { shape } = weights;
+export function modelJobs(source: ModelSource, recipe: Recipe): readonly ConvertJob[] {
+  const roles = matrixRoles(source.shape);
+  const formats = moduleFormats(
+    roles.map(({ path }) => path),
+    recipe,
+  );
   return [
-    ...matrixRoles(shape).map((role) => matrixJob(checkpoint, weights, role.path, format)),
-    ...vectorRoles(shape).map((role) => smallJob(checkpoint, weights, role)),
+    ...roles.map(({ path }) =>
+      matrixJob(mlxName(path), source.name, source.matrix(path), formats.get(path) ?? null),
+    ),
+    ...vectorRoles(source.shape).map((role) => source.vectorJob(role, mlxName(role.tensor))),
   ];
 }
 
-function matrixJob(
-  checkpoint: Checkpoint,
-  weights: Weights,
-  path: string,
-  format: AffineFormat,
-): ConvertJob {
-  const matrix = weights.matrix(path);
-  const tensor = checkedTensor(checkpoint, `${path}.weight`);
-  if (matrix.kind !== "dense") throw new InvariantError(`${path} is quantised`);
-  if (matrix.cols % format.groupSize === 0) {
-    return quantizeJob(mlxName(path), tensor.file, matrix, format);
-  }
-  const kept = castJob(mlxName(`${path}.weight`), tensor.shape, tensor, { keepF32: false });
-  return { ...kept, matrix: "kept" };
+/** @throws CheckpointError naming the tensor that is missing, wrong or without a place */
+export async function checkpointSource(checkpoint: Checkpoint): Promise<ModelSource> {
+  const weights = await weightsFromCheckpoint(checkpoint);
+  return {
+    name: checkpoint.folder.name,
+    shape: weights.shape,
+    matrix: weights.matrix,
+    vectorJob(role, name) {
+      if (role.kind === "centred" && checkpoint.layout === "hf") {
+        return vectorJob(name, "bf16", role.shape, () => weights.vector(role.path));
+      }
+      const tensor = checkpoint.tensors.get(role.tensor);
+      if (tensor === undefined) throw new InvariantError(`${role.tensor} was not checked`);
+      const keepF32 = role.path.endsWith(".A_log");
+      return castJob(name, mlxShape(role), tensor, { keepF32 });
+    },
+  };
 }
 
-function smallJob(checkpoint: Checkpoint, weights: Weights, role: VectorRole): ConvertJob {
-  const name = mlxName(role.tensor);
-  if (role.kind === "centred" && checkpoint.layout === "hf") {
-    return vectorJob(name, role.shape, () => weights.vector(role.path));
-  }
-  const shape = role.kind === "conv" ? [...role.shape, 1] : role.shape;
-  const tensor = checkedTensor(checkpoint, role.tensor);
-  return castJob(name, shape, tensor, { keepF32: role.path.endsWith(".A_log") });
+/** A small tensor's shape in the MLX layout. */
+export function mlxShape({ kind, shape }: VectorRole): readonly number[] {
+  return kind === "conv" ? [...shape, 1] : shape;
 }
 
 function mlxName(name: string): string {
   return name.startsWith("lm_head") ? `language_model.${name}` : `language_model.model.${name}`;
-}
-
-function checkedTensor(checkpoint: Checkpoint, name: string): StoredTensor {
-  const tensor = checkpoint.tensors.get(name);
-  if (tensor === undefined) throw new InvariantError(`${name} was not checked`);
-  return tensor;
 }

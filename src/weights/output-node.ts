@@ -4,11 +4,20 @@ import { dirname, join, resolve } from "node:path";
 import { DeltafoldError, InputError } from "../errors.ts";
 import type { OutputFile, OutputFolder } from "./output.ts";
 
-/** Writes some of `bytes` at `position` and returns how many; tests bring one that fails. */
-export type WriteAt = (handle: FileHandle, bytes: Uint8Array, position: number) => Promise<number>;
+/** What is asked of the disk; tests bring calls that fail. */
+export interface OutputCalls {
+  /** Writes some of `bytes` at `position` and returns how many. */
+  writeAt(handle: FileHandle, bytes: Uint8Array, position: number): Promise<number>;
+  sync(handle: FileHandle): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+}
 
-const writeToDisk: WriteAt = async (handle, bytes, position) =>
-  (await handle.write(bytes, 0, bytes.length, position)).bytesWritten;
+export const diskCalls: OutputCalls = {
+  writeAt: async (handle, bytes, position) =>
+    (await handle.write(bytes, 0, bytes.length, position)).bytesWritten,
+  sync: (handle) => handle.sync(),
+  rename,
+};
 
 /**
  * Begins a folder. Its files are written to a hidden sibling, on the same file system, which is
@@ -18,7 +27,7 @@ const writeToDisk: WriteAt = async (handle, bytes, position) =>
  */
 export async function createOutputFolder(
   path: string,
-  writeAt: WriteAt = writeToDisk,
+  calls: OutputCalls = diskCalls,
 ): Promise<OutputFolder> {
   const finalPath = resolve(path);
   const parent = dirname(finalPath);
@@ -34,13 +43,13 @@ export async function createOutputFolder(
       const target = join(partial, file);
       const handle = await open(target, "wx").catch((cause) => fail(target, cause));
       opened.add(handle);
-      return outputFile(join(path, file), handle, writeAt, () => opened.delete(handle));
+      return outputFile(join(path, file), handle, calls, () => opened.delete(handle));
     },
     async commit() {
-      await syncFolder(partial);
+      await syncFolder(partial, calls);
       if (await exists(finalPath)) throw new InputError(`${path} has appeared meanwhile`);
-      await rename(partial, finalPath).catch((cause) => fail(path, cause));
-      await syncFolder(parent);
+      await calls.rename(partial, finalPath).catch((cause) => fail(path, cause));
+      await syncFolder(parent, calls);
     },
     async abort() {
       // What a close says of a file that is thrown away doesn't matter; that it goes, does.
@@ -53,7 +62,7 @@ export async function createOutputFolder(
 function outputFile(
   name: string,
   handle: FileHandle,
-  writeAt: WriteAt,
+  { writeAt, sync }: OutputCalls,
   onClose: () => void,
 ): OutputFile {
   return {
@@ -68,7 +77,7 @@ function outputFile(
       }
     },
     async close() {
-      await handle.sync().catch((cause) => fail(name, cause));
+      await sync(handle).catch((cause) => fail(name, cause));
       await handle.close().catch((cause) => fail(name, cause));
       onClose();
     },
@@ -76,10 +85,10 @@ function outputFile(
 }
 
 /** Makes names durable. Windows can't open folders, and needs no such call. */
-async function syncFolder(path: string): Promise<void> {
+async function syncFolder(path: string, { sync }: OutputCalls): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(path, "r").catch((cause) => fail(path, cause));
-  await handle.sync().catch((cause) => fail(path, cause));
+  await sync(handle).catch((cause) => fail(path, cause));
   await handle.close();
 }
 

@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
 import { type AffineFormat, bitsAllowed, groupSizesAllowed } from "../../weights/affine.ts";
-import type { ConvertOptions, ConvertResult } from "../../weights/convert.ts";
-import { convertCheckpoint } from "../../weights/convert-node.ts";
+import type { ConvertOptions } from "../../weights/convert.ts";
+import { convertCheckpoint, planConversion } from "../../weights/convert-node.ts";
+import type { ModuleBits, Recipe } from "../../weights/convert-recipe.ts";
+import type { AffineBits } from "../../weights/weights.ts";
 import { InterruptedError } from "../exit.ts";
 import { bytesText, secondsText } from "../format.ts";
 import type { CliIo } from "../io.ts";
@@ -10,8 +12,13 @@ import { quietOption } from "../options.ts";
 import { startProgress } from "../progress.ts";
 import { timed } from "../timed.ts";
 import { oneOf } from "../values.ts";
+import { moduleBits } from "./recipe.ts";
+import { summaryText } from "./summary.ts";
 
 interface ConvertFlags extends AffineFormat {
+  readonly mixed?: AffineBits;
+  readonly bitsFor?: readonly ModuleBits[];
+  readonly dryRun?: true;
   readonly quiet?: true;
 }
 
@@ -19,10 +26,10 @@ export function convertCommand(io: CliIo): Command {
   return new Command("convert")
     .summary("quantise a checkpoint")
     .description(
-      "Quantises a float checkpoint, or a DFlash2 drafter, to MLX's affine layout. OUT appears " +
+      "Quantises a checkpoint, a DFlash2 drafter or a GGUF file to MLX's affine layout. OUT appears " +
         "whole or not at all.",
     )
-    .argument("<src>", "a checkpoint folder of bf16, f16 or f32")
+    .argument("<src>", "a folder of floats, fp8 or MLX's affine layout, or a .gguf file")
     .argument("<out>", "the folder to make; it must not exist")
     .addOption(
       new Option("--bits <n>", "2, 3, 4, 5, 6 or 8").argParser(oneOf(bitsAllowed)).default(4),
@@ -32,10 +39,36 @@ export function convertCommand(io: CliIo): Command {
         .argParser(oneOf(groupSizesAllowed))
         .default(64),
     )
+    .addOption(
+      new Option(
+        "--mixed <n>",
+        "bits of the head, and of v_proj and down_proj in some layers, as MLX's mixed recipes",
+      ).argParser(oneOf(bitsAllowed)),
+    )
+    .addOption(
+      new Option(
+        "--bits-for <modules=n>",
+        "bits of modules by path, * for any characters; keep: as stored (repeatable)",
+      ).argParser(moduleBits),
+    )
+    .option("--dry-run", "say what would be written, and write nothing")
     .addOption(quietOption())
     .action((source: string, output: string, flags: ConvertFlags) =>
-      convert(io, source, output, flags),
+      flags.dryRun ? plan(io, source, flags) : convert(io, source, output, flags),
     );
+}
+
+async function plan({ stdout }: CliIo, source: string, flags: ConvertFlags): Promise<void> {
+  stdout.write(summaryText(await planConversion(resolve(source), recipeOf(flags))));
+}
+
+function recipeOf({ bits, groupSize, mixed, bitsFor }: ConvertFlags): Recipe {
+  return {
+    bits,
+    groupSize,
+    ...(mixed !== undefined && { mixedBits: mixed }),
+    ...(bitsFor !== undefined && { modules: bitsFor }),
+  };
 }
 
 async function convert(
@@ -44,35 +77,19 @@ async function convert(
   output: string,
   flags: ConvertFlags,
 ): Promise<void> {
-  const { bits, groupSize } = flags;
   const quiet = flags.quiet ?? false;
-  let writtenBytes = 0;
   const { value, ms } = await timed(async () => {
     using progress = startProgress(io, "converting", quiet);
     return await untilInterrupted(io, (signal) => {
-      const onProgress: ConvertOptions["onProgress"] = ({ doneBytes, totalBytes }) => {
-        writtenBytes = doneBytes;
+      const onProgress: ConvertOptions["onProgress"] = ({ doneBytes, totalBytes }) =>
         progress.update(doneBytes, totalBytes);
-      };
-      const options = { bits, groupSize, onProgress, signal };
+      const options = { ...recipeOf(flags), onProgress, signal };
       return convertCheckpoint(resolve(source), resolve(output), options);
     });
   });
   if (quiet) return;
-  const kind = `${bits} bits in groups of ${groupSize}`;
-  io.stderr.write(`${output}: ${bytesText(writtenBytes)}, ${kind}, ${secondsText(ms)}\n`);
-  io.stderr.write(matricesLine(value, groupSize));
-}
-
-/** How many matrices were quantised, and why others were not. */
-function matricesLine({ quantized, keptColumns }: ConvertResult, groupSize: number): string {
-  const kept = keptColumns.length;
-  if (kept === 0) return `all ${quantized} matrices are quantised\n`;
-  const columns = [...new Set(keptColumns)].sort((a, b) => a - b).join(", ");
-  return (
-    `${quantized} of ${quantized + kept} matrices are quantised; ${kept} keep their floats, ` +
-    `because groups of ${groupSize} don't divide their columns (${columns})\n`
-  );
+  io.stderr.write(`${output}: ${bytesText(value.bytes)} in ${secondsText(ms)}\n`);
+  io.stderr.write(summaryText(value));
 }
 
 /** Gives `work` a signal that SIGINT and SIGTERM abort. */
