@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isRecord, nestsWithin, ownValue, shown } from "./json.ts";
+import { isRecord, nestsWithin, outgrown, ownValue, shown } from "./json.ts";
 
 describe("nestsWithin", () => {
   it.each([
@@ -13,6 +13,13 @@ describe("nestsWithin", () => {
     expect(nestsWithin(text, levels)).toBe(true);
     expect(nestsWithin(text, levels - 1)).toBe(false);
   });
+});
+
+it("counts commas and colons outside strings", () => {
+  const text = '{"a,:":[1,2],"b\\",":"c"}';
+  expect(outgrown(text, 2, 4)).toBe(null);
+  expect(outgrown(text, 2, 3)).toBe("separators");
+  expect(outgrown(text, 1, 3)).toBe("levels");
 });
 
 describe("shown", () => {

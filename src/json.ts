@@ -14,8 +14,20 @@ export function ownValue(record: Record<string, unknown>, key: string): unknown 
  * Whether JSON text opens at most `levels` brackets at once. To be asked before parsing, which takes
  * seconds for millions of brackets.
  */
-export function nestsWithin(text: string, levels: number): boolean {
+export const nestsWithin = (text: string, levels: number): boolean =>
+  outgrown(text, levels, Number.POSITIVE_INFINITY) === null;
+
+/**
+ * What JSON text has too many of: brackets that are open at once, or commas and colons between its values
+ * and keys. Null: neither. To be asked before parsing.
+ */
+export function outgrown(
+  text: string,
+  levels: number,
+  separators: number,
+): "levels" | "separators" | null {
   let depth = 0;
+  let separated = 0;
   let quoted = false;
   for (let at = 0; at < text.length; at++) {
     const letter = text[at];
@@ -24,9 +36,11 @@ export function nestsWithin(text: string, levels: number): boolean {
     else if (quoted) continue;
     else if (letter === "[" || letter === "{") depth++;
     else if (letter === "]" || letter === "}") depth--;
-    if (depth > levels) return false;
+    else if (letter === "," || letter === ":") separated++;
+    if (depth > levels) return "levels";
+    if (separated > separators) return "separators";
   }
-  return true;
+  return null;
 }
 
 const shownCharsMax = 80;

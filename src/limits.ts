@@ -65,6 +65,8 @@ export const keyCharactersMax = 256;
 export const keyFileBytesMax = 1_048_576;
 export const bodyBytesMax = 8_388_608;
 export const jsonDepthMax = 64;
+/** Commas and colons of a request's body: those of a million tokens, and of more fields than anyone has. */
+export const bodySeparatorsMax = 1_500_000;
 /** Tools that a request may offer. */
 export const toolsMax = 1024;
 export const messagesMax = 4096;

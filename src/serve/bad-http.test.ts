@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { bodyBytesMax } from "../limits.ts";
-import { testServer } from "./engine.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
 import {
   chatPath,
   type ErrorObject,
@@ -12,12 +12,8 @@ import {
 } from "./http.cases.ts";
 
 const server = testServer();
-const { app, engine, backend, reported } = server;
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(reported).toEqual([]);
-});
+const { app } = server;
+afterAll(() => endServers(server));
 
 const chat = (fields: object) => ({ messages: hello, max_tokens: 1, ...fields });
 
@@ -97,7 +93,7 @@ test("keys of prototypes are only keys", async () => {
 });
 
 test("a body full of faults is refused at the first", async () => {
-  const ones = `[${"1,".repeat(2e6)}1]`;
+  const ones = `[${"1,".repeat(1e6)}1]`;
   const words = "must be";
   const at = (param: string) => ({ code: "invalid_type", param, words });
   await expectError(app, chatPath, `{"messages": ${ones}}`, 400, at("messages[0]"));

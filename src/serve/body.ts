@@ -1,6 +1,6 @@
 import { DeltafoldError, InputError } from "../errors.ts";
-import { isRecord, nestsWithin } from "../json.ts";
-import { bodyBytesMax, jsonDepthMax } from "../limits.ts";
+import { isRecord, outgrown } from "../json.ts";
+import { bodyBytesMax, bodySeparatorsMax, jsonDepthMax } from "../limits.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -11,13 +11,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export async function readJsonObject(request: Request): Promise<JsonObject> {
   checkHeaders(request.headers);
   const text = decode(await readBytes(request));
-  if (!nestsWithin(text, jsonDepthMax)) {
-    throw new InputError(
-      `The body is nested deeper than ${jsonDepthMax} levels.`,
-      null,
-      "too_deep",
-    );
-  }
+  checkGrowth(text);
   const value = parse(text);
   if (isRecord(value)) return value;
   throw new InputError("The body must be a JSON object.", null, "invalid_type");
@@ -87,4 +81,17 @@ function bodyTooLarge(): DeltafoldError {
 
 function unsupportedMedia(message: string): DeltafoldError {
   return new DeltafoldError("unsupported_media_type", message, { status: 415 });
+}
+
+/** @throws InputError for what would take long to parse */
+function checkGrowth(text: string): void {
+  const grown = outgrown(text, jsonDepthMax, bodySeparatorsMax);
+  if (grown === null) return;
+  throw grown === "levels"
+    ? new InputError(`The body is nested deeper than ${jsonDepthMax} levels.`, null, "too_deep")
+    : new InputError(
+        `The body has more than ${bodySeparatorsMax} commas and colons.`,
+        null,
+        "too_many",
+      );
 }
