@@ -267,9 +267,10 @@ export class Engine implements AsyncDisposable {
 
   /**
    * What holds one reply to a form: for `ReplyRequest.grammar`.
-   * @throws InputError for one that can't be held to
+   * @param param the request's field that asked for it
+   * @throws InputError naming that field for one that can't be held to
    */
-  async grammar(spec: GrammarSpec): Promise<ReplyGrammar> {
+  async grammar(spec: GrammarSpec, param?: string): Promise<ReplyGrammar> {
     const { tokenizer, eosIds } = this.#parts;
     const { vocabSize } = this.info.backend.shape;
     // Loaded for those who ask for it.
@@ -281,7 +282,7 @@ export class Engine implements AsyncDisposable {
         throw cause;
       },
     );
-    return await (await this.#grammars).grammar(spec);
+    return await (await this.#grammars).grammar(spec, param);
   }
 
   /** Resolves when nobody is served, nothing is computed for next turns, and what was evicted is on disk. */

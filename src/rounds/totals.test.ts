@@ -1,34 +1,17 @@
 import { expect, test } from "vitest";
 import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
-import type { Drafting } from "../draft/drafting.ts";
 import { BackendError } from "../errors.ts";
 import { tinyShape } from "../model/tiny-shape.ts";
 import { plainSampling } from "../sampling/params.ts";
 import type { RoundOutcome, RoundRequest } from "./live-stream.ts";
 import { type LoopOptions, RoundLoop } from "./loop.ts";
+import { sameTokenDrafting, sameTokenLogits } from "./same-token.cases.ts";
 import type { LoopTotals } from "./totals.ts";
 
-/** Every reply says 5 for ever. */
-const logits = (row: Float32Array) => {
-  row.fill(0);
-  row[5] = 1000;
-};
-
-/** Proposes 5, 5, 6: two are right. */
-const drafting: Drafting = {
-  push: () => {},
-  wish: (most) => {
-    const ids = [5, 5, 6].slice(0, most);
-    return { kind: "proposal", proposal: { ids, parents: null, drafter: "copy" } };
-  },
-  choose: () => null,
-  landed: () => {},
-  idle: () => {},
-};
-
+/** Every reply says one token for ever. */
 function loopOf(changes: Partial<FakeOptions> = {}, options: Partial<LoopOptions> = {}) {
   const sizes = { shape: tinyShape(), slots: 2, pages: 40, rowsMax: 64, drawsMax: 64 };
-  const backend = new FakeBackend({ ...sizes, logits, ...changes });
+  const backend = new FakeBackend({ ...sizes, logits: sameTokenLogits, ...changes });
   const cache = { bytesMax: 2 ** 20, spill: null };
   return new RoundLoop(backend, { chunkRows: 64, cache, ...options });
 }
@@ -57,7 +40,7 @@ test("a plain reply has a round a token behind its first", async () => {
 });
 
 test("drafts are counted as they land", async () => {
-  const loop = loopOf({}, { drafting: () => drafting });
+  const loop = loopOf({}, { drafting: () => sameTokenDrafting });
   await serve(loop, {});
   // Two rounds of three drafts, and one that has room for two.
   expect(loop.totals).toEqual({

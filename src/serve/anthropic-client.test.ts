@@ -11,8 +11,9 @@ import { serve } from "@hono/node-server";
 import { afterAll, expect, test } from "vitest";
 import { BackendError } from "../errors.ts";
 import { idle, Script, type TestServer, testServer, tokenizer } from "./engine.cases.ts";
+import { weatherCall } from "./http.cases.ts";
 import { ApiKeys } from "./keys.ts";
-import { weather, weatherCall } from "./messages.cases.ts";
+import { weather } from "./messages.cases.ts";
 
 const script = new Script();
 const stopAll: (() => Promise<void>)[] = [];

@@ -65,6 +65,7 @@ test("models and health", async () => {
     owned_by: "deltafold",
     context_length: 4096,
     max_model_len: 4096,
+    meta: { n_ctx: 4096, n_ctx_train: 4096, n_vocab: 8192, n_embd: 384, size: 0 },
   };
   const models = await app.request("/v1/models");
   expect(await models.json()).toEqual({ object: "list", data: [card] });

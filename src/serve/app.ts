@@ -6,6 +6,7 @@ import { pingMsDefault, unreadMsMax } from "../limits.ts";
 import { addChats } from "./chats.ts";
 import { addCompletions } from "./completions.ts";
 import { cors } from "./cors.ts";
+import { addEmbeddings } from "./embeddings.ts";
 import { errorReply, type Report, shownError } from "./error-reply.ts";
 import { exchangeOf } from "./exchange.ts";
 import { addExchanges } from "./exchanges.ts";
@@ -17,6 +18,7 @@ import { addMessages } from "./messages.ts";
 import { addMetrics } from "./metrics.ts";
 import { addModels } from "./models.ts";
 import { addPage, type PageFiles } from "./page.ts";
+import { addProps } from "./props.ts";
 import type { RequestEntry } from "./request-log.ts";
 import { addResponses } from "./responses.ts";
 import { ServedCounts } from "./served-counts.ts";
@@ -65,6 +67,8 @@ export function createApp(options: AppOptions): Hono {
   addResponses(app, serving);
   addMessages(app, serving);
   addTokens(app, serving);
+  addProps(app, serving);
+  addEmbeddings(app);
   const refuse = (context: Context, error: DeltafoldError) => {
     exchangeOf(context).failed(error);
     return errorReply(error, context.req.path);

@@ -249,4 +249,26 @@ export const unsupportedFields: readonly (readonly [field: string, value: unknow
   ["modalities", ["text", "audio"]],
   ["guided_made_up", false],
   ["functions", [{ name: "f" }]],
+  ["documents", [{ text: "a" }]],
+  ["skip_special_tokens", false],
+  ["include_reasoning", false],
+  ["logits_processors", ["f"]],
+  ["reasoning_format", "none"],
+  ["parse_tool_calls", false],
+  ["n_cmpl", 2],
+  ["n_probs", 3],
+  ["t_max_predict_ms", 100],
+  ["lora", [{ id: 0, scale: 1 }]],
+  ["repeat_penalty", 1.1],
+  ["dynatemp_range", 0.5],
+  ["top_n_sigma", 1],
+  ["min_keep", 2],
+  ["samplers", ["top_k"]],
+];
+
+/** What they are called here, of chats and completions alike. */
+export const renamedFields: readonly (readonly [field: string, name: string])[] = [
+  ["enable_thinking", "chat_template_kwargs.enable_thinking"],
+  ["regex", "guided_regex"],
+  ["ebnf", "guided_grammar"],
 ];

@@ -1,16 +1,18 @@
 import { afterAll, expect, test } from "vitest";
 import { createApp } from "./app.ts";
-import { badChats, badCompletions, chat, unsupportedFields } from "./bad-input.cases.ts";
-import { testServer } from "./engine.cases.ts";
+import {
+  badChats,
+  badCompletions,
+  chat,
+  renamedFields,
+  unsupportedFields,
+} from "./bad-input.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
 import { chatPath, expectError, post, replyTo, textPath } from "./http.cases.ts";
 
 const server = testServer({ contextTokens: 512 });
-const { app, engine, backend, reported } = server;
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(reported).toEqual([]);
-});
+const { app } = server;
+afterAll(() => endServers(server));
 
 test.each(badChats)("chat: %s", async (_, body, code, param, words) => {
   await expectError(app, chatPath, body, 400, { code, param, words });
@@ -25,6 +27,13 @@ test.each(unsupportedFields)("not honoured, so refused: %s %j", async (field, va
   const expected = { code: "unsupported_parameter", param: field, words };
   await expectError(app, chatPath, chat({ [field]: value }), 400, expected);
   await expectError(app, textPath, { prompt: "a", [field]: value }, 400, expected);
+});
+
+test.each(renamedFields)("%s is called %s here", async (field, name) => {
+  const words = `${field} is called ${name} here.`;
+  const expected = { code: "unsupported_parameter", param: field, words };
+  await expectError(app, chatPath, chat({ [field]: false }), 400, expected);
+  await expectError(app, textPath, { prompt: "a", [field]: "x" }, 400, expected);
 });
 
 test("a prompt and reply over the context name both numbers", async () => {

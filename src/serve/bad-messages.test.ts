@@ -1,15 +1,12 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { bodyBytesMax, messagesMax, stopStringsMax } from "../limits.ts";
-import { testServer } from "./engine.cases.ts";
-import { post } from "./http.cases.ts";
-import { countPath, hello, messagesPath, weather } from "./messages.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
+import { hello, post } from "./http.cases.ts";
+import { countPath, messagesPath, weather } from "./messages.cases.ts";
 
-const { app, engine, backend, reported } = testServer({ contextTokens: 512 });
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(reported).toEqual([]);
-});
+const server = testServer({ contextTokens: 512 });
+const { app } = server;
+afterAll(() => endServers(server));
 
 const said = (fields: object) => ({ max_tokens: 1, messages: hello, ...fields });
 const ask = (content: unknown) => said({ messages: [{ role: "user", content }] });
@@ -289,8 +286,24 @@ const rows: Row[] = [
     chat_template_kwargs: {},
     ignore_eos: true,
     min_tokens: 5,
+    max_completion_tokens: 5,
+    n_predict: 5,
+    enable_thinking: false,
+    json_schema: {},
+    reasoning_budget_tokens: 5,
+    top_logprobs: 2,
     functions: [{ name: "f" }],
   }).map(([name, value]): (typeof rows)[number] => [name, said({ [name]: value }), `${name} `]),
+  [
+    "a form that nothing has",
+    said({ output_config: { format: { type: "json_schema", schema: { enum: [] } } } }),
+    "output_config.format: ",
+  ],
+  [
+    "one where forms stood before",
+    said({ output_format: { type: "json_schema", schema: { enum: [] } } }),
+    "output_format: ",
+  ],
   ["a wrong seed", said({ seed: "x" }), "seed must be a whole number"],
   ["a wrong priority", said({ priority: "high" }), 'priority must be "foreground" or "background"'],
 ];

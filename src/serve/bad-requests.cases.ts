@@ -1,6 +1,12 @@
 /** Every request that must be refused, whatever it is of, each with its status and code. */
 import { bodyBytesMax, urlCharactersMax } from "../limits.ts";
-import { badChats, badCompletions, chat, unsupportedFields } from "./bad-input.cases.ts";
+import {
+  badChats,
+  badCompletions,
+  chat,
+  renamedFields,
+  unsupportedFields,
+} from "./bad-input.cases.ts";
 import { chatPath, hello, textPath } from "./http.cases.ts";
 
 export interface BadRequest {
@@ -84,7 +90,7 @@ const bodies: readonly BadRequest[] = [
   posted(chatPath, "half an injected", '{"messages": "\\u12"}', "invalid_json"),
   posted(chatPath, "a form's body", "messages=a&model=nano", "invalid_json"),
   posted(chatPath, "a key of 8 MB", `{"${"k".repeat(bodyBytesMax - 9)}":1}`, "missing_field"),
-  posted(chatPath, "a million keys", `{${'"k":1,'.repeat(1e6)}"k":1}`, "missing_field"),
+  posted(chatPath, "a million keys", `{${'"k":1,'.repeat(1e6)}"k":1}`, "too_many"),
 ];
 
 const numbers: readonly BadRequest[] = [
@@ -297,7 +303,8 @@ const others: readonly BadRequest[] = [
 ];
 
 const types: readonly BadRequest[] = [
-  withHeaders("no type", {}, 415, "unsupported_media_type"),
+  // A text would bring one.
+  { ...withHeaders("no type", {}, 415, "unsupported_media_type"), body: utf8(0x61) },
   withHeaders("plain text", { "Content-Type": "text/plain" }, 415, "unsupported_media_type"),
   withHeaders(
     "a form",
@@ -364,6 +371,9 @@ export const badRequests: readonly BadRequest[] = [
       "unsupported_parameter",
     ),
   ]),
+  ...renamedFields.map(([name]) =>
+    posted(chatPath, `chat: ${name}`, chat({ [name]: true }), "unsupported_parameter"),
+  ),
   ...bodies,
   ...numbers,
   ...tools,

@@ -2,16 +2,13 @@ import { afterAll, expect, test } from "vitest";
 import { promptCharsMin, promptCharsPerTokenMax } from "../limits.ts";
 import { createApp } from "./app.ts";
 import { type BadRequest, badRequests } from "./bad-requests.cases.ts";
-import { testServer } from "./engine.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
 import { chatPath, expectError, post, type ReplyObject, replyTo, textPath } from "./http.cases.ts";
 
 const code = "context_length_exceeded";
-const { app, engine, backend, reported } = testServer({ contextTokens: 512 });
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(reported).toEqual([]);
-});
+const server = testServer({ contextTokens: 512 });
+const { app } = server;
+afterAll(() => endServers(server));
 
 async function send({ path, method, headers, body }: BadRequest): Promise<Response> {
   return await app.request(path, { method, headers, ...(body !== null && { body }) });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ChatMessage, ChatRequest, GrammarSpec, ToolSpec } from "../engine.ts";
+import type { ChatMessage, ChatRequest, ToolSpec } from "../engine.ts";
 import { InputError } from "../errors.ts";
 import { messagesMax, topLogprobsMax } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
@@ -16,7 +16,7 @@ import {
   wholeNumber,
   withoutNulls,
 } from "./fields.ts";
-import { eosEndsForms, parseGrammar, theForm } from "./grammar-fields.ts";
+import { eosEndsForms, type Form, parseForm, theForm } from "./grammar-fields.ts";
 import { type Delivery, effort, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
 import { chooseTools, toolChoice } from "./tool-choice.ts";
 import { refuseUnsupported } from "./unsupported.ts";
@@ -36,6 +36,8 @@ const message = z
         })
         .nullish(),
       reasoning_content: text.nullish(),
+      // The name that vLLM and Ollama give it.
+      reasoning: text.nullish(),
       tool_calls: rawList<ToolCall>().nullish(),
       tool_call_id: text.nullish(),
       name: text.nullish(),
@@ -62,6 +64,10 @@ const tool = asGiven<ToolSpec>(
   ),
 );
 
+const noBudget = -1;
+const budgetError = { error: `a whole number of at least 0, or ${noBudget} for none` };
+const budgetOrNone = z.int(budgetError).min(noBudget, budgetError);
+
 const chatFields = z.object({
   ...replyShape,
   messages: list(message),
@@ -71,8 +77,10 @@ const chatFields = z.object({
   chat_template_kwargs: mapping.nullish(),
   reasoning_effort: effort.nullish(),
   thinking_budget: wholeNumber.nullish(),
-  // vLLM's name.
+  // vLLM's name, and llama.cpp's two.
   thinking_token_budget: wholeNumber.nullish(),
+  thinking_budget_tokens: budgetOrNone.nullish(),
+  reasoning_budget_tokens: budgetOrNone.nullish(),
   logprobs: flag.nullish(),
   top_logprobs: countTo(topLogprobsMax).nullish(),
 });
@@ -82,11 +90,14 @@ export interface ParsedChat {
   /** All but the form, which is the engine's to make. */
   readonly request: ChatRequest;
   readonly delivery: Delivery;
-  readonly form: GrammarSpec | null;
+  readonly form: Form | null;
 }
 
-/** @throws InputError naming the field at fault */
-export function parseChat(body: JsonObject): ParsedChat {
+/**
+ * @param formParam what the request calls its `response_format`
+ * @throws InputError naming the field at fault
+ */
+export function parseChat(body: JsonObject, formParam?: string): ParsedChat {
   const fields = parseFields(chatFields, body);
   refuseUnsupported(body);
   const { messages } = fields;
@@ -102,13 +113,20 @@ export function parseChat(body: JsonObject): ParsedChat {
     tools: tools ?? null,
     templateKwargs: templateKwargs(fields.chat_template_kwargs ?? {}),
     parallelToolCalls,
-    thinkingBudget: fields.thinking_budget ?? fields.thinking_token_budget ?? null,
+    thinkingBudget: thinkingBudget(fields),
     reasoningEffort: fields.reasoning_effort ?? null,
     topLogprobs: topLogprobs(fields.logprobs ?? false, fields.top_logprobs ?? null),
   };
-  const form = theForm(chosen.grammar, parseGrammar(body));
+  const form = theForm(chosen.form, parseForm(body, formParam));
   if (form && request.ignoreEos) throw new InputError(eosEndsForms, "ignore_eos");
   return { request, delivery: toDelivery(fields), form };
+}
+
+function thinkingBudget(fields: z.infer<typeof chatFields>): number | null {
+  const { thinking_budget: own, thinking_token_budget: theirs } = fields;
+  const { thinking_budget_tokens: one, reasoning_budget_tokens: other } = fields;
+  const budget = own ?? theirs ?? one ?? other ?? null;
+  return budget === noBudget ? null : budget;
 }
 
 /** `thinking` is what some clients call enable_thinking. */
@@ -128,17 +146,18 @@ interface MessageFields {
   readonly role: string;
   readonly content?: Content | null | undefined;
   readonly reasoning_content?: string | null | undefined;
+  readonly reasoning?: string | null | undefined;
   readonly tool_calls?: readonly ToolCall[] | null | undefined;
   readonly tool_call_id?: string | null | undefined;
   readonly name?: string | null | undefined;
 }
 
 function toMessage(fields: MessageFields): ChatMessage {
-  const { role, content, reasoning_content, tool_calls, tool_call_id, name } = fields;
+  const { role, content, tool_calls, tool_call_id, name } = fields;
   return {
     role,
     content: content ?? null,
-    reasoning_content: reasoning_content ?? null,
+    reasoning_content: fields.reasoning_content ?? fields.reasoning ?? null,
     tool_calls: tool_calls ?? null,
     ...(typeof tool_call_id === "string" && { tool_call_id }),
     ...(typeof name === "string" && { name }),

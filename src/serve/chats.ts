@@ -11,12 +11,12 @@ export function addChats(app: Hono, serving: Serving): void {
   const { engine } = serving;
   app.post(path, async (context) => {
     const { request, delivery, form } = parseChat(await readJsonObject(context.req.raw));
-    const { choices, includeUsage, streamed } = delivery;
-    const streams = await beginChoices(engine, choices, form, context.req.raw.signal, (own) =>
+    const { choices: count, includeUsage, streamed } = delivery;
+    const choices = await beginChoices(engine, count, form, context.req.raw.signal, (own) =>
       engine.chat({ ...request, ...own }),
     );
-    const format = new ChatFormat(replyHead(serving, "chatcmpl-"), includeUsage, choices);
-    return await answer(context, serving, streams, format, streamed);
+    const format = new ChatFormat(replyHead(serving, "chatcmpl-"), includeUsage, count);
+    return await answer(context, serving, choices, format, streamed);
   });
   refuseOthers(app, path, "POST");
 }

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { nextTask } from "../clock.ts";
-import { idle, testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, idle, testServer, tokenizer } from "./engine.cases.ts";
 import {
   chatPath,
   eventsOf,
@@ -14,12 +14,8 @@ import {
 
 let rows = 0;
 const server = testServer({ slots: 3, onPass: (more) => (rows += more) });
-const { app, engine, backend, reported } = server;
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(reported).toEqual([]);
-});
+const { app } = server;
+afterAll(() => endServers(server));
 
 const chat = { messages: hello, max_tokens: 12, ignore_eos: true, temperature: 1 };
 
@@ -94,11 +90,11 @@ test("a client that hangs up ends all of its choices", async () => {
   await idle(server);
 });
 
-test("where one of them finds no place in the queue, none goes on", async () => {
+test.each([false, true])("where one finds no place, none goes on (stream %s)", async (stream) => {
   const full = testServer({ slots: 3, parts: { queueMax: 0 } });
   const other = full.engine.complete({ prompt: "x", maxTokens: 4000, ignoreEos: true });
   await other.started;
-  const refused = await post(full.app, chatPath, { ...chat, max_tokens: 2000, n: 3 });
+  const refused = await post(full.app, chatPath, { ...chat, max_tokens: 2000, n: 3, stream });
   expect(refused.status).toBe(429);
   while (full.engine.counts.running > 1) await nextTask();
   expect(full.engine.counts).toEqual({ waiting: 0, running: 1 });

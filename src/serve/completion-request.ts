@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { CompletionRequest, GrammarSpec } from "../engine.ts";
+import type { CompletionRequest } from "../engine.ts";
 import { InputError } from "../errors.ts";
 import { topLogprobsMax } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
 import { countTo, flag, parseFields, text, wholeNumber } from "./fields.ts";
-import { eosEndsForms, parseGrammar } from "./grammar-fields.ts";
+import { eosEndsForms, type Form, parseForm } from "./grammar-fields.ts";
 import { type Delivery, replyShape, toDelivery, toReplyRequest } from "./reply-fields.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -33,7 +33,7 @@ export interface ParsedCompletion {
   /** All but the form, which is the engine's to make. */
   readonly request: CompletionRequest;
   readonly delivery: Delivery;
-  readonly form: GrammarSpec | null;
+  readonly form: Form | null;
   /** Whether the reply's text begins with the prompt. */
   readonly echo: boolean;
 }
@@ -55,7 +55,7 @@ export function parseCompletion(body: JsonObject): ParsedCompletion {
     throw new InputError(message, "n", "unsupported_parameter");
   }
   const request = { ...toReplyRequest(fields), prompt: fields.prompt, topLogprobs, promptLogprobs };
-  const form = parseGrammar(body);
+  const form = parseForm(body);
   if (form && request.ignoreEos) throw new InputError(eosEndsForms, "ignore_eos");
   return { request, delivery, form, echo };
 }

@@ -13,14 +13,14 @@ export function addCompletions(app: Hono, serving: Serving): void {
     const { request, delivery, form, echo } = parseCompletion(
       await readJsonObject(context.req.raw),
     );
-    const { choices, includeUsage, streamed } = delivery;
-    const streams = await beginChoices(engine, choices, form, context.req.raw.signal, (own) =>
+    const { choices: count, includeUsage, streamed } = delivery;
+    const choices = await beginChoices(engine, count, form, context.req.raw.signal, (own) =>
       engine.complete({ ...request, ...own }),
     );
     const head = replyHead(serving, "cmpl-");
     const echoed = echo ? engine.textOf(request.prompt) : "";
-    const format = new CompletionFormat(head, includeUsage, choices, echoed);
-    return await answer(context, serving, streams, format, streamed);
+    const format = new CompletionFormat(head, includeUsage, count, echoed);
+    return await answer(context, serving, choices, format, streamed);
   });
   refuseOthers(app, path, "POST");
 }

@@ -12,7 +12,8 @@ const errorCharsMax = 400;
 const isShort = ({ body, path }: BadRequest) =>
   (body?.length ?? 0) <= errorCharsMax && path.length <= errorCharsMax;
 const errors: Ask[] = badRequests.filter(isShort).map((bad) => ({
-  ...{ what: bad.what, method: bad.method, path: bad.path, headers: bad.headers, body: bad.body },
+  ...{ what: bad.what, method: bad.method, path: bad.path, body: bad.body },
+  ...{ headers: bad.headers, headersAreAll: true },
 }));
 
 const described: Ask[] = [
@@ -23,6 +24,9 @@ const described: Ask[] = [
   get("/health"),
   get("/health/live"),
   get("/health/ready"),
+  get("/props"),
+  get("/slots"),
+  { what: "embeddings", path: "/v1/embeddings", body: { input: "Once", model: "nano" } },
   get("/v1/models", { "X-Request-Id": "mine-1" }, "an id of the client's"),
   get("/v1/models", { "X-Request-Id": "a b" }, "an id that is none"),
 ];
@@ -39,6 +43,7 @@ const tokens: Ask[] = [
   { what: "special tokens", path: "/tokenize", body: { prompt: "<|im_start|>" } },
   { what: "messages", path: "/tokenize", body: { messages: hello } },
   { what: "both", path: "/tokenize", body: { prompt: "a", messages: hello } },
+  { what: "a prompt", path: "/apply-template", body: { messages: hello } },
   { what: "tokens", path: "/detokenize", body: { tokens: [1, 2, 3] } },
   { what: "no tokens", path: "/v1/detokenize", body: { tokens: [] } },
   { what: "a token past the last", path: "/detokenize", body: { tokens: [8192] } },

@@ -1,8 +1,8 @@
 /** What is recorded of replies: chats, tools, completions, responses and messages. */
 import type { Ask, CorpusGroup } from "./corpus.cases.ts";
-import { chatPath, hello, textPath } from "./http.cases.ts";
+import { chatPath, hello, textPath, weatherCall } from "./http.cases.ts";
 import { weather as messagesWeather } from "./messages.cases.ts";
-import { noThinking, weather as responsesWeather, weatherCall } from "./responses.cases.ts";
+import { noThinking, weather as responsesWeather } from "./responses.cases.ts";
 
 type Row = [what: string, fields: object, says: string];
 

@@ -9,8 +9,9 @@ export interface Ask {
   /** POST unless said. */
   readonly method?: string;
   readonly path: string;
-  /** Besides the type of a JSON body. */
+  /** Besides the type of a JSON body, unless these are all. */
   readonly headers?: Readonly<Record<string, string>>;
+  readonly headersAreAll?: boolean;
   /** Ids of the exchange before may stand in it as they are recorded. */
   readonly body?: object | string | Uint8Array<ArrayBuffer> | null;
   readonly says?: string;
@@ -157,7 +158,7 @@ function bodyOf({ method = "POST", body }: Ask): string | Uint8Array<ArrayBuffer
 }
 
 const headersOf = (ask: Ask): Record<string, string> => ({
-  ...(bodyOf(ask) !== null && { "Content-Type": "application/json" }),
+  ...(bodyOf(ask) !== null && !ask.headersAreAll && { "Content-Type": "application/json" }),
   ...ask.headers,
 });
 

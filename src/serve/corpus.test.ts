@@ -9,6 +9,12 @@ test.each(corpusFiles)("$name are answered as they were", async (file) => {
   expect(exchanges).toHaveLength(before.length);
 });
 
+test("what must be refused is recorded as refused", async () => {
+  const errors = corpusFiles.find(({ name }) => name === "errors")!;
+  const statuses = (await read(errors)).map((exchange) => /^< (\d{3})$/m.exec(exchange)![1]!);
+  expect(statuses.filter((status) => Number(status) < 400)).toEqual([]);
+});
+
 test("there are enough of them", async () => {
   const counts = await Promise.all(corpusFiles.map(async (file) => (await read(file)).length));
   expect(counts.reduce((sum, count) => sum + count)).toBeGreaterThan(300);

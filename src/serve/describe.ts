@@ -31,7 +31,7 @@ export function health(engine: Engine): object {
 }
 
 /** @param created seconds since 1970 */
-export function modelCard({ model, contextTokens }: EngineInfo, created: number): object {
+export function modelCard({ model, contextTokens, backend }: EngineInfo, created: number): object {
   return {
     id: model,
     object: "model",
@@ -40,5 +40,13 @@ export function modelCard({ model, contextTokens }: EngineInfo, created: number)
     context_length: contextTokens,
     // vLLM's name for it.
     max_model_len: contextTokens,
+    // llama.cpp's.
+    meta: {
+      n_ctx: contextTokens,
+      n_ctx_train: backend.shape.contextMax,
+      n_vocab: backend.shape.vocabSize,
+      n_embd: backend.shape.hiddenSize,
+      size: backend.memory.weightBytes,
+    },
   };
 }

@@ -109,6 +109,7 @@ export async function endServers(...servers: readonly TestServer[]): Promise<voi
   for (const { engine, backend, reported } of servers) {
     await engine[Symbol.asyncDispose]();
     expect(backend.openSlots.size).toBe(0);
+    expect(backend.heldStates.size).toBe(0);
     expect(reported).toEqual([]);
   }
 }

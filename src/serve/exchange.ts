@@ -71,7 +71,7 @@ export class Exchange {
     this.errorCode ??= code;
   }
 
-  /** It is answered by what these say. */
+  /** It is answered by what these say, those that are still to come among them. */
   replying(signal: AbortSignal, streams: readonly Stream[]): void {
     this.#streams = streams;
     const gone = () => {
@@ -93,10 +93,10 @@ export class Exchange {
   async ended(response: Response): Promise<void> {
     // Whoever hung up before has seen no status.
     this.#status = this.#hungUp ? hungUpStatus : response.status;
-    const [results] = await Promise.all([
-      Promise.allSettled(this.#streams.map((stream) => served(stream, this.startMs))),
-      this.#sent,
-    ]);
+    await this.#sent;
+    const results = await Promise.allSettled(
+      this.#streams.map((stream) => served(stream, this.startMs)),
+    );
     this.#served = results.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
   }
 }

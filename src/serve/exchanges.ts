@@ -18,8 +18,7 @@ export function addExchanges(app: Hono, { clock, counts, onEnd }: Serving): void
     if (res.status === 401) res.headers.set("WWW-Authenticate", "Bearer");
     // All paths match the handlers of all paths, which are no route.
     const route = matchedRoutes(context).findLast(({ path }) => path !== "/*");
-    // A label for each of the page's files would be a new one with each build.
-    exchange.route = route?.path.replace(/^\/assets\/.*/, "/assets") ?? null;
+    exchange.route = route?.path ?? null;
     void exchange.ended(res).then(() => {
       const nowMs = clock.nowMs();
       counts.add(exchange, nowMs - exchange.startMs);

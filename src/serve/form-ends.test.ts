@@ -1,12 +1,11 @@
 /** A reply that is held to a form ends in it where its tokens allow that, whatever is drawn. */
 import { afterAll, expect, test } from "vitest";
-import { testServer } from "./engine.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
 import { chatPath, hello, replyTo } from "./http.cases.ts";
 
-const { app, engine } = testServer();
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-});
+const server = testServer();
+const { app } = server;
+afterAll(() => endServers(server));
 
 const noThinking = { chat_template_kwargs: { enable_thinking: false } };
 const parameters = {

@@ -5,20 +5,29 @@ import { InputError } from "../errors.ts";
 import { isRecord } from "../json.ts";
 import type { JsonObject } from "./body.ts";
 import { flag, list, mapping, parseFields, text } from "./fields.ts";
+import { refuseValues, type Unsupported } from "./unsupported.ts";
+
+/** What a reply is held to. */
+export interface Form {
+  readonly spec: GrammarSpec;
+  /** The request's field that asks for it. */
+  readonly param: string;
+}
 
 /**
  * The one form of a reply that may have to be tool calls.
  * @throws InputError where another is asked for beside these
  */
-export function theForm(calls: GrammarSpec | null, asked: GrammarSpec | null): GrammarSpec | null {
+export function theForm(calls: Form | null, asked: Form | null): Form | null {
   if (!calls || !asked) return calls ?? asked;
   const message = "A reply that has to be tool calls can't have another form.";
-  throw new InputError(message, "tool_choice");
+  throw new InputError(message, calls.param);
 }
 
 /** Why no reply with a form goes on past eos. */
 export const eosEndsForms = "ignore_eos can't be true where a reply has a form, which eos ends.";
 
+const anySchema = z.union([mapping, flag], { error: "a JSON schema" });
 /** A schema, or its text. */
 const schema = z.union([mapping, flag, text], { error: "a JSON schema or its text" });
 
@@ -26,11 +35,12 @@ const responseFormat = z.discriminatedUnion(
   "type",
   [
     z.object({ type: z.literal("text") }),
-    z.object({ type: z.literal("json_object") }),
+    // llama.cpp's way to name a schema.
+    z.object({ type: z.literal("json_object"), schema: anySchema.nullish() }),
     z.object({
       type: z.literal("json_schema"),
       json_schema: z.object(
-        { name: text.nullish(), schema: z.union([mapping, flag], { error: "a JSON schema" }) },
+        { name: text.nullish(), schema: anySchema },
         { error: "an object with a schema" },
       ),
     }),
@@ -49,9 +59,18 @@ const structuredOutputs = z.object(
   { error: "an object" },
 );
 
-const grammarFields = z.object({
+/** Of `structured_outputs`. */
+const unsupportedOutputs: Unsupported = new Map<string, readonly unknown[]>([
+  ["structural_tag", []],
+  ["whitespace_pattern", []],
+  ["disable_any_whitespace", [false]],
+  ["disable_additional_properties", [false]],
+]);
+
+const formFields = z.object({
   response_format: responseFormat.nullish(),
   structured_outputs: structuredOutputs.nullish(),
+  json_schema: schema.nullish(),
   guided_json: schema.nullish(),
   guided_regex: text.nullish(),
   guided_choice: list(text).nullish(),
@@ -61,38 +80,41 @@ const grammarFields = z.object({
 
 /**
  * The form that a body asks for; null where it asks for none.
+ * @param openaiParam what the request calls OpenAI's `response_format`
  * @throws InputError naming the field at fault, or the second where two ask for one
  */
-export function parseGrammar(body: JsonObject): GrammarSpec | null {
-  const fields = parseFields(grammarFields, body);
+export function parseForm(body: JsonObject, openaiParam = "response_format"): Form | null {
+  const fields = parseFields(formFields, body);
   const structured = fields.structured_outputs ?? {};
-  const asked: [name: string, spec: GrammarSpec | null][] = [
-    ["response_format", ofResponseFormat(fields.response_format)],
+  const { structured_outputs: given } = body;
+  if (isRecord(given)) refuseValues(given, unsupportedOutputs, "structured_outputs.");
+  const specs: [param: string, spec: GrammarSpec | null][] = [
+    [openaiParam, ofResponseFormat(fields.response_format)],
     ["structured_outputs.json", ofSchema(structured.json, "structured_outputs.json")],
     ["structured_outputs.regex", ofText("regex", structured.regex)],
     ["structured_outputs.choice", ofChoices(structured.choice)],
     ["structured_outputs.grammar", ofText("ebnf", structured.grammar)],
     ["structured_outputs.json_object", structured.json_object ? { kind: "jsonObject" } : null],
+    ["json_schema", ofSchema(fields.json_schema, "json_schema")],
     ["guided_json", ofSchema(fields.guided_json, "guided_json")],
     ["guided_regex", ofText("regex", fields.guided_regex)],
     ["guided_choice", ofChoices(fields.guided_choice)],
     ["guided_grammar", ofText("ebnf", fields.guided_grammar)],
     ["grammar", ofText("ebnf", fields.grammar)],
   ];
-  const [first, second] = asked.filter(([, spec]) => spec !== null);
-  if (second) {
-    const message = `${second[0]} can't be together with ${first![0]}: a reply has one form.`;
-    throw new InputError(message, second[0]);
-  }
-  return first?.[1] ?? null;
+  const asked = specs.flatMap(([param, spec]) => (spec ? [{ param, spec }] : []));
+  const [first = null, second] = asked;
+  if (!second) return first;
+  const message = `${second.param} can't be together with ${first!.param}: a reply has one form.`;
+  throw new InputError(message, second.param);
 }
 
 type ResponseFormat = z.infer<typeof responseFormat>;
 
 function ofResponseFormat(format: ResponseFormat | null | undefined): GrammarSpec | null {
-  if (format?.type === "json_object") return { kind: "jsonObject" };
-  if (format?.type !== "json_schema") return null;
-  return { kind: "jsonSchema", schema: format.json_schema.schema };
+  if (!format || format.type === "text") return null;
+  const { schema = null } = format.type === "json_schema" ? format.json_schema : format;
+  return schema === null ? { kind: "jsonObject" } : { kind: "jsonSchema", schema };
 }
 
 function ofSchema(

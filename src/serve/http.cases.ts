@@ -72,6 +72,11 @@ export const chatPath = "/v1/chat/completions";
 export const textPath = "/v1/completions";
 export const hello: readonly object[] = [{ role: "user", content: "Hello" }];
 
+/** What a model writes to call the tool get_weather. */
+export const weatherCall = (city: string): string =>
+  `<tool_call>\n<function=get_weather>\n<parameter=city>\n${city}\n</parameter>\n` +
+  "</function>\n</tool_call>";
+
 export async function post(
   app: Hono,
   path: string,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ContextLengthError, DeltafoldError } from "../errors.ts";
+import { ContextLengthError, DeltafoldError, InputError } from "../errors.ts";
 import { isMessagesPath, messagesErrorBody } from "./messages-error.ts";
 
 test.each([
@@ -15,11 +15,18 @@ test.each([
   [500, "api_error"],
   [503, "overloaded_error"],
 ])("status %i is a %s", (status, type) => {
-  const error = new DeltafoldError("its_code", "What went wrong.", { status, param: "x" });
+  const error = new DeltafoldError("its_code", "What went wrong.", { status });
   expect(messagesErrorBody(error)).toEqual({
     type: "error",
     error: { type, message: "What went wrong.", details: { error_code: "its_code" } },
   });
+});
+
+test.each([
+  ["seed", "seed must be a number.", "seed must be a number."],
+  ["output_config.format", "It has no end.", "output_config.format: It has no end."],
+])("an error of %s says so in its words: %j", (param, said, message) => {
+  expect(messagesErrorBody(new InputError(said, param))).toMatchObject({ error: { message } });
 });
 
 test("which paths are Anthropic's", () => {

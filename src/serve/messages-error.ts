@@ -34,7 +34,7 @@ export function messagesErrorBody(error: DeltafoldError): MessagesErrorBody {
 /** Of what is too long, those by which agents know that they must shorten it, or ask for less. */
 function words(error: DeltafoldError): string {
   if (error instanceof TextLengthError) return `prompt is too long: ${error.message}`;
-  if (!(error instanceof ContextLengthError)) return error.message;
+  if (!(error instanceof ContextLengthError)) return namingField(error);
   const { contextTokens, promptTokens, replyTokens } = error;
   if (replyTokens === null || promptTokens >= contextTokens) {
     return `prompt is too long: ${promptTokens} tokens > ${contextTokens} maximum`;
@@ -42,4 +42,9 @@ function words(error: DeltafoldError): string {
   const sum = `${promptTokens} + ${replyTokens} > ${contextTokens}`;
   const advice = "decrease input length or `max_tokens` and try again";
   return `input length and \`max_tokens\` exceed context limit: ${sum}, ${advice}`;
+}
+
+/** The object has no place for the field at fault but these words. */
+function namingField({ message, param }: DeltafoldError): string {
+  return param === null || message.includes(param) ? message : `${param}: ${message}`;
 }

@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { testServer } from "./engine.cases.ts";
-import { hello, weather } from "./messages.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
+import { hello } from "./http.cases.ts";
+import { weather } from "./messages.cases.ts";
 import { parseMessages, parsePrompt } from "./messages-request.ts";
 
-const { engine } = testServer();
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-});
+const server = testServer();
+const { engine } = server;
+afterAll(() => endServers(server));
 
 const said = (fields: object) => ({ max_tokens: 1, messages: hello, ...fields });
 const text = (of: string) => ({ type: "text", text: of });
@@ -72,7 +72,7 @@ test("every field at its place", () => {
       logit_bias: { 5: 1 },
     },
     delivery: { streamed: true, includeUsage: false, choices: 1 },
-    form: { kind: "calls", tools: [spec], parallel: false },
+    form: { spec: { kind: "calls", tools: [spec], parallel: false }, param: "tool_choice" },
     showsThinking: true,
   });
 });
@@ -104,7 +104,7 @@ describe("tool choice", () => {
     expect(form({ type: "none" })).toMatchObject({ form: null, request: { tools: null } });
     for (const choice of [{ type: "any" }, { type: "tool", name: "get_weather" }]) {
       const calls = { kind: "calls", tools: [{ function: { name: "get_weather" } }] };
-      expect(form(choice).form).toMatchObject({ ...calls, parallel: true });
+      expect(form(choice).form!.spec).toMatchObject({ ...calls, parallel: true });
     }
   });
 });
@@ -112,9 +112,12 @@ describe("tool choice", () => {
 test("a form, by its new name and its old", () => {
   const schema = { type: "object", properties: { z: {}, a: {} } };
   const format = { type: "json_schema", schema };
-  for (const body of [{ output_config: { format } }, { output_format: format }]) {
+  for (const [param, body] of [
+    ["output_config.format", { output_config: { format } }],
+    ["output_format", { output_format: format }],
+  ] as const) {
     const { form } = parseMessages(said(body));
-    expect(form).toEqual({ kind: "jsonSchema", schema });
+    expect(form).toEqual({ spec: { kind: "jsonSchema", schema }, param });
     expect(JSON.stringify(form)).toContain(JSON.stringify(schema));
   }
 });

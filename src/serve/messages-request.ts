@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { ChatMessage, ChatRequest, GrammarSpec, PromptRequest } from "../engine.ts";
+import type { ChatMessage, ChatRequest, PromptRequest } from "../engine.ts";
 import { InputError } from "../errors.ts";
 import { messagesMax } from "../limits.ts";
 import type { JsonObject } from "./body.ts";
 import { count, list, parseFields, text } from "./fields.ts";
-import { theForm } from "./grammar-fields.ts";
+import { type Form, theForm } from "./grammar-fields.ts";
 import { givenObject, kindError } from "./messages-fields.ts";
 import { historyField, systemField } from "./messages-history.ts";
 import { toolChoiceField, toolsField } from "./messages-tools.ts";
@@ -77,7 +77,7 @@ export interface ParsedMessages {
   /** All but the form, which is the engine's to make. */
   readonly request: ChatRequest;
   readonly delivery: Delivery;
-  readonly form: GrammarSpec | null;
+  readonly form: Form | null;
   /** Whether the reply's thinking is to be sent. */
   readonly showsThinking: boolean;
 }
@@ -85,8 +85,8 @@ export interface ParsedMessages {
 /** @throws InputError naming the field at fault */
 export function parseMessages(body: JsonObject): ParsedMessages {
   const fields = parseFields(messageFields, body);
-  refuseUnsupported(body);
   refuseOtherNames(body);
+  refuseUnsupported(body);
   const chosen = chosenTools(fields);
   const { messages, thinking: asked } = fields;
   if (messages.at(-1)?.at(-1)?.role === "assistant") {
@@ -137,12 +137,13 @@ function chosenTools({ tools, tool_choice: asked }: PromptFields): ChosenTools {
 }
 
 /** @throws InputError where two forms are asked for, of which one may be calls */
-function formOf(fields: PromptFields, { grammar: calls }: ChosenTools): GrammarSpec | null {
+function formOf(fields: PromptFields, { form: calls }: ChosenTools): Form | null {
   const { output_config: config, output_format: older } = fields;
   const asked = config?.format ?? older ?? null;
+  const param = config?.format ? "output_config.format" : "output_format";
   if (config?.format && older) {
     const message = "output_format can't be together with output_config.format.";
     throw new InputError(message, "output_format");
   }
-  return theForm(calls, asked && { kind: "jsonSchema", schema: asked.schema });
+  return theForm(calls, asked && { spec: { kind: "jsonSchema", schema: asked.schema }, param });
 }

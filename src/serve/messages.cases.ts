@@ -4,9 +4,8 @@ import { post } from "./http.cases.ts";
 
 export const messagesPath = "/v1/messages";
 export const countPath = "/v1/messages/count_tokens";
-export const hello: readonly object[] = [{ role: "user", content: "Hello" }];
 
-/** Offered in Anthropic's shape, and called in the model's markup. */
+/** Offered in Anthropic's shape. */
 export const weather = {
   name: "get_weather",
   description: "The weather of a city",
@@ -16,8 +15,6 @@ export const weather = {
     required: ["city"],
   },
 } as const;
-export const weatherCall = (city: string): string =>
-  `<tool_call>\n<function=get_weather>\n<parameter=city>\n${city}\n</parameter>\n</function>\n</tool_call>`;
 
 /** A block of a message, as far as tests look at it. */
 export interface Block {

@@ -1,18 +1,16 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { BackendError } from "../errors.ts";
 import { endServers, idle, Script, testServer, tokenizer } from "./engine.cases.ts";
-import { post } from "./http.cases.ts";
+import { hello, post, weatherCall } from "./http.cases.ts";
 import {
   answerTo,
   type Block,
   countPath,
-  hello,
   joinedMessage,
   messageEvents,
   messageOf,
   messagesPath,
   weather,
-  weatherCall,
 } from "./messages.cases.ts";
 
 const random = testServer();

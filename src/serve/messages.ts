@@ -20,12 +20,12 @@ async function sendMessage(context: Context, serving: Serving): Promise<Response
   const { engine } = serving;
   const parsed = parseMessages(await readJsonObject(context.req.raw));
   const { request, form, showsThinking } = parsed;
-  const streams = await beginChoices(engine, 1, form, context.req.raw.signal, (own) =>
+  const choices = await beginChoices(engine, 1, form, context.req.raw.signal, (own) =>
     engine.chat({ ...request, ...own }),
   );
-  const { promptTokens } = streams[0]!;
+  const { promptTokens } = choices.first;
   const format = new MessagesFormat(replyHead(serving, "msg_"), { promptTokens, showsThinking });
-  return await answer(context, serving, streams, format, parsed.delivery.streamed);
+  return await answer(context, serving, choices, format, parsed.delivery.streamed);
 }
 
 async function countTokens(context: Context, { engine }: Serving): Promise<Response> {

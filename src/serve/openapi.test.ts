@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { BackendError } from "../errors.ts";
-import { Script, testServer } from "./engine.cases.ts";
-import { chatPath, eventsOf, hello, post, replyTo, textPath } from "./http.cases.ts";
+import { endServers, Script, testServer } from "./engine.cases.ts";
+import { chatPath, eventsOf, hello, post, replyTo, textPath, weatherCall } from "./http.cases.ts";
 import { expectValid, expectValidEvent } from "./openapi.cases.ts";
 import {
   finalOf,
@@ -10,19 +10,13 @@ import {
   responseEvents,
   responsesPath,
   weather,
-  weatherCall,
 } from "./responses.cases.ts";
 
 const script = new Script();
 const scripted = testServer({ logits: script.logits });
 const random = testServer();
 const { app } = scripted;
-afterAll(async () => {
-  for (const { engine, reported } of [scripted, random]) {
-    await engine[Symbol.asyncDispose]();
-    expect(reported).toEqual([]);
-  }
-});
+afterAll(() => endServers(scripted, random));
 
 const say = `Let me see.\n</think>\n\nIt is \u{1F327}.\n\n${weatherCall("Oslo")}`;
 const twoCalls = `${weatherCall("Oslo")}\n${weatherCall("Bergen")}`;

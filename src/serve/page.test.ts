@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { testServer } from "./engine.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
 import { addPage, type PageFiles } from "./page.ts";
 
 const text = (content: string) => new Uint8Array(Buffer.from(content));
@@ -12,9 +12,7 @@ const pages = testServer();
 const { app } = pages;
 addPage(app, files);
 const without = testServer();
-afterAll(async () => {
-  for (const { engine } of [pages, without]) await engine[Symbol.asyncDispose]();
-});
+afterAll(() => endServers(pages, without));
 
 test.each([...files])("%s is sent as it is, under a strict policy", async (path, file) => {
   const response = await app.request(path);

@@ -1,6 +1,6 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import { refuseOthers } from "./serving.ts";
 
 export interface PageFile {
@@ -29,15 +29,23 @@ const policy = [
 
 /** `/`, `/dashboard` and what they are made of. They need no key: they show what their users may see. */
 export function addPage(app: Hono, page: PageFiles): void {
-  for (const [path, file] of page) {
-    const headers = headersOf(path, file);
-    app.get(path, ({ req }) => {
-      const isKnown = matches(req.header("If-None-Match"), headers["ETag"]!);
-      if (isKnown) return new Response(null, { status: 304, headers });
-      return new Response(file.bytes, { headers: { ...headers, "Content-Type": file.type } });
-    });
-    refuseOthers(app, path, "GET");
+  const files = new Map([...page].map(([path, file]) => [path, readerOf(path, file)]));
+  for (const route of new Set([...page.keys()].map(routeOf))) {
+    app.get(route, (context) => files.get(context.req.path)?.(context) ?? context.notFound());
+    refuseOthers(app, route, "GET");
   }
+}
+
+/** Metrics count by routes, which must not be others with each build. */
+const routeOf = (path: string): string => (path.startsWith(assets) ? `${assets}*` : path);
+
+function readerOf(path: string, file: PageFile): (context: Context) => Response {
+  const headers = headersOf(path, file);
+  return ({ req }) => {
+    const isKnown = matches(req.header("If-None-Match"), headers["ETag"]!);
+    if (isKnown) return new Response(null, { status: 304, headers });
+    return new Response(file.bytes, { headers: { ...headers, "Content-Type": file.type } });
+  };
 }
 
 function headersOf(path: string, { bytes }: PageFile): Record<string, string> {

@@ -1,15 +1,15 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { nextTask } from "../clock.ts";
 import { BackendError } from "../errors.ts";
 import { Alarms } from "./alarms.cases.ts";
-import { idle, Script, testServer } from "./engine.cases.ts";
+import { idle, Script, type TestOptions, testServer } from "./engine.cases.ts";
 import { chatPath, eventsOf, hello, post, textPath } from "./http.cases.ts";
 
 const pingMs = 15_000;
 const ping = ": ping\n\n";
 
 /** A server whose passes end when a test says, and whose time passes likewise. */
-function steppedServer() {
+function steppedServer(options: TestOptions = {}) {
   const alarms = new Alarms();
   const script = new Script();
   script.say(" a b c d e");
@@ -20,7 +20,7 @@ function steppedServer() {
     return pass.promise;
   };
   const { logits } = script;
-  const server = testServer({ computed, logits, app: { setAlarm: alarms.set } });
+  const server = testServer({ computed, logits, app: { setAlarm: alarms.set }, ...options });
   const begun = async () => {
     while (passes.length === 0) await nextTask();
     return passes.shift()!;
@@ -33,7 +33,16 @@ function steppedServer() {
     while (alarms.count === 0) await nextTask();
     alarms.pass(ms);
   };
-  return { alarms, step, fail, silence, ...server };
+  /** Ends passes as they begin, until `done`. */
+  const stepUntil = async (done: Promise<unknown>) => {
+    let over = false;
+    void done.then(() => (over = true));
+    while (!over) {
+      passes.shift()?.resolve();
+      await nextTask();
+    }
+  };
+  return { alarms, step, stepUntil, fail, silence, ...server };
 }
 
 class Reader {
@@ -177,4 +186,64 @@ test("whole replies have none, and neither have streams that want none", async (
   const pinged = testServer({ app: { setAlarm: alarms.set } });
   await (await post(pinged.app, textPath, { ...body, stream: false })).text();
   expect(alarms.count).toBe(0);
+});
+
+const several = { ...body, n: 2, max_tokens: 3 };
+/** Rows of the fake's own, by which choices differ. */
+const ownRows = () => {};
+
+test("several choices wait for their prompt by pings, and the first for no other", async () => {
+  const { app, engine, step, stepUntil, silence } = steppedServer({ logits: ownRows });
+  const asked = post(app, textPath, several);
+  await silence(pingMs);
+  const response = await asked;
+  expect(response.status).toBe(200);
+  const reader = new Reader(response);
+  expect(await reader.next()).toBe(ping);
+  const next = reader.next();
+  await silence(pingMs);
+  expect(await next).toBe(ping);
+  expect(engine.counts).toEqual({ waiting: 0, running: 1 });
+  await step();
+  expect(await reader.next()).toContain('"choices":[{"index":0,');
+  const second = reader.next();
+  await silence(pingMs);
+  expect(await second).toBe(ping);
+  const rest = reader.rest();
+  await stepUntil(rest);
+  const text = await rest;
+  for (const index of [0, 1]) {
+    expect(text).toMatch(new RegExp(`"index":${index},[^\\n]*"finish_reason":"length"`));
+  }
+  expect(text).toMatch(/data: \[DONE\]\n\n$/);
+});
+
+test("a choice that finds no place after the first ping is an event", async () => {
+  const server = steppedServer({ logits: ownRows, parts: { queueMax: 0 } });
+  const { app, engine, step, stepUntil, silence } = server;
+  const other = engine.complete({ prompt: "y", maxTokens: 4000, ignoreEos: true });
+  await step();
+  await other.started;
+  const asked = post(app, textPath, several);
+  await silence(pingMs);
+  const text = (await asked).text();
+  await stepUntil(text);
+  const refused = /^: ping\n\nevent: error\ndata: .*"code":"queue_full".*\n\ndata: \[DONE\]\n\n$/;
+  expect(await text).toMatch(refused);
+  other.cancel();
+  await stepUntil(idle(server));
+  expect(server.reported).toEqual([]);
+});
+
+test("a client that hangs up while the first choice waits has no other begun", async () => {
+  const server = steppedServer({ logits: ownRows });
+  const complete = vi.spyOn(server.engine, "complete");
+  const asked = post(server.app, textPath, several);
+  await server.silence(pingMs);
+  const reader = (await asked).body!.getReader();
+  await reader.read();
+  await reader.cancel();
+  await server.stepUntil(idle(server));
+  expect(complete).toHaveBeenCalledTimes(1);
+  expect(server.alarms.count).toBe(0);
 });

@@ -30,11 +30,34 @@ test.each([
   expect(parseCompletion({ prompt: "a", ...fields }).request).toMatchObject({ maxTokens });
 });
 
-test("a thinking budget has two names", () => {
-  for (const name of ["thinking_budget", "thinking_token_budget"]) {
-    const { request } = parseChat({ messages: hello, [name]: 9 });
-    expect(request.thinkingBudget).toBe(9);
+const budgets = ["thinking_budget", "thinking_token_budget"];
+const llamaBudgets = ["thinking_budget_tokens", "reasoning_budget_tokens"];
+
+test.each([...budgets, ...llamaBudgets])("%s is a thinking budget", (name) => {
+  for (const budget of [0, 9]) {
+    const { request } = parseChat({ messages: hello, [name]: budget });
+    expect(request.thinkingBudget).toBe(budget);
   }
+  expect(() => parseChat({ messages: hello, [name]: -2 })).toThrow(
+    `${name} must be a whole number`,
+  );
+});
+
+test.each(llamaBudgets)("%s of -1 is none", (name) => {
+  expect(parseChat({ messages: hello, [name]: -1 }).request.thinkingBudget).toBeNull();
+});
+
+test("what was thought has two names", () => {
+  const said = { role: "assistant", content: "Hi" };
+  const read = (fields: object) => parseChat({ messages: [{ ...said, ...fields }] });
+  for (const fields of [
+    { reasoning_content: "a" },
+    { reasoning: "a" },
+    { reasoning_content: "a", reasoning: "b" },
+  ]) {
+    expect(read(fields).request.messages[0]!.reasoning_content).toBe("a");
+  }
+  expect(() => read({ reasoning: 5 })).toThrow("messages[0].reasoning must be a string, not 5.");
 });
 
 test.each([

@@ -2,14 +2,13 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { ChatRequest } from "../engine.ts";
 import { idle, Script, testServer } from "./engine.cases.ts";
-import { chatPath, expectError, type ReplyObject, replyTo } from "./http.cases.ts";
+import { chatPath, expectError, type ReplyObject, replyTo, weatherCall } from "./http.cases.ts";
 import {
   noThinking,
   respond,
   responsesPath,
   type TestResponse,
   weather,
-  weatherCall,
 } from "./responses.cases.ts";
 
 const script = new Script();

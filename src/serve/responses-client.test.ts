@@ -2,18 +2,14 @@
 import OpenAI, { APIError, BadRequestError, NotFoundError } from "openai";
 import { afterAll, expect, test } from "vitest";
 import { BackendError } from "../errors.ts";
-import { idle, Script, type TestServer, testServer } from "./engine.cases.ts";
-import { weatherCall } from "./responses.cases.ts";
+import { endServers, idle, Script, type TestServer, testServer } from "./engine.cases.ts";
+import { weatherCall } from "./http.cases.ts";
 
 const model = "nano";
 const script = new Script();
 const server = testServer({ logits: script.logits });
 const { responses } = clientOf(server);
-afterAll(async () => {
-  await server.engine[Symbol.asyncDispose]();
-  expect(server.backend.openSlots.size).toBe(0);
-  expect(server.reported).toEqual([]);
-});
+afterAll(() => endServers(server));
 
 function clientOf({ app }: TestServer): OpenAI {
   return new OpenAI({

@@ -1,15 +1,12 @@
-import { afterAll, expect, test } from "vitest";
+import { afterAll, test } from "vitest";
 import { jsonDepthMax, messagesMax } from "../limits.ts";
-import { testServer } from "./engine.cases.ts";
+import { endServers, testServer } from "./engine.cases.ts";
 import { expectError } from "./http.cases.ts";
 import { responsesPath } from "./responses.cases.ts";
 
-const { app, engine, backend, reported } = testServer({ contextTokens: 512 });
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(reported).toEqual([]);
-});
+const server = testServer({ contextTokens: 512 });
+const { app } = server;
+afterAll(() => endServers(server));
 
 const tools = ["weather", "time"].map((name) => ({ type: "function", name }));
 

@@ -123,16 +123,18 @@ const choices: [choice: unknown, offered: string[] | null, called: string[] | nu
 test.each(choices)("tool_choice %j", (tool_choice, offered, called) => {
   const { request, form } = parse({ tools, tool_choice });
   expect(request.tools?.map((tool) => tool.function.name) ?? null).toEqual(offered);
-  const of = (form as { tools?: typeof request.tools } | null)?.tools;
+  const of = form?.spec.kind === "calls" ? form.spec.tools : undefined;
   expect(of?.map((tool) => tool.function.name) ?? null).toEqual(called);
 });
 
 test("text.format is the form of the reply", () => {
   const form = (format: object) => parse({ text: { format } }).form;
   expect(form({ type: "text" })).toBeNull();
-  expect(form({ type: "json_object" })).toEqual({ kind: "jsonObject" });
+  const param = "text.format";
+  expect(form({ type: "json_object" })).toEqual({ spec: { kind: "jsonObject" }, param });
   const schema = { name: "place", schema: city, strict: true };
-  expect(form({ type: "json_schema", ...schema })).toEqual({ kind: "jsonSchema", schema: city });
+  const spec = { kind: "jsonSchema", schema: city };
+  expect(form({ type: "json_schema", ...schema })).toEqual({ spec, param });
   expect(parse({ text: {} }).form).toBeNull();
 });
 

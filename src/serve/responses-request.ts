@@ -36,7 +36,7 @@ export function parseResponse(
   const input = parseInput(body);
   const previousId = fields.previous_response_id ?? null;
   const items = [...(previousId === null ? [] : whole(conversation(previousId))), ...input];
-  const chat = namingInput(() => parseChat(chatBody(body, fields, items)));
+  const chat = namingInput(() => parseChat(chatBody(body, fields, items), "text.format"));
   return { ...chat, items, store: fields.store ?? true, echo: echoOf(fields) };
 }
 

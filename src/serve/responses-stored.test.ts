@@ -1,15 +1,13 @@
 import { afterAll, expect, test } from "vitest";
-import { Script, testServer } from "./engine.cases.ts";
+import { endServers, Script, testServer } from "./engine.cases.ts";
+import { weatherCall } from "./http.cases.ts";
 import { ApiKeys } from "./keys.ts";
-import { noThinking, respond, responsesPath, weather, weatherCall } from "./responses.cases.ts";
+import { noThinking, respond, responsesPath, weather } from "./responses.cases.ts";
 
 const script = new Script();
-const { app, engine, backend, reported } = testServer({ logits: script.logits });
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(reported).toEqual([]);
-});
+const server = testServer({ logits: script.logits });
+const { app } = server;
+afterAll(() => endServers(server));
 
 async function get(path: string, method = "GET"): Promise<{ status: number; body: unknown }> {
   const reply = await app.request(`${responsesPath}/${path}`, { method });

@@ -1,9 +1,8 @@
 /** What /v1/responses refuses, because a client would take it for done. */
 import type { JsonObject } from "./body.ts";
-import { refuseUnlessNeutral, unsupported } from "./unsupported.ts";
+import { refuseNames, refuseValues, type Unsupported, unsupported } from "./unsupported.ts";
 
-/** Fields that deltafold doesn't honour, each with the values that ask for nothing. */
-const neutralValues: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
+const unsupportedFields: Unsupported = new Map<string, readonly unknown[]>([
   ["background", [false]],
   ["context_management", []],
   ["conversation", []],
@@ -23,15 +22,10 @@ const otherNames: ReadonlyMap<string, string> = new Map([
   ["response_format", "text.format"],
 ]);
 
-/** @throws InputError naming the first field that can't be honoured */
+/** @throws InputError naming a field that can't be honoured */
 export function refuseFields(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (value === null) continue;
-    const otherName = otherNames.get(name);
-    if (otherName) throw unsupported(name, `is called ${otherName} here`);
-    const neutral = neutralValues.get(name);
-    if (neutral) refuseUnlessNeutral(name, value, neutral);
-  }
+  refuseNames(body, otherNames);
+  refuseValues(body, unsupportedFields);
 }
 
 /**

@@ -14,11 +14,6 @@ export const weather: object = {
   parameters: { type: "object", properties: { city: { type: "string" } } },
 };
 
-/** What a model writes to call it. */
-export const weatherCall = (city: string): string =>
-  `<tool_call>\n<function=get_weather>\n<parameter=city>\n${city}\n</parameter>\n` +
-  "</function>\n</tool_call>";
-
 /** The parts of a response that tests look at. */
 export interface TestResponse extends ResponseObject {
   readonly status: string;

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { BackendError } from "../errors.ts";
 import { endServers, idle, Script, testServer, tokenizer } from "./engine.cases.ts";
-import { post } from "./http.cases.ts";
+import { post, weatherCall } from "./http.cases.ts";
 import {
   finalOf,
   lasting,
@@ -11,7 +11,6 @@ import {
   responsesPath,
   type TestEvent,
   weather,
-  weatherCall,
 } from "./responses.cases.ts";
 import type { ResponseItem } from "./responses-items.ts";
 

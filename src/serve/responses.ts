@@ -38,8 +38,8 @@ async function respond(
   const head = replyHead(serving, "resp_");
   const echo = { ...parsed.echo, ...drawnBy(body, engine) };
   const format = new ResponseFormat({ head, echo, clock, finished });
-  const streams = await beginChoices(engine, 1, parsed.form, context.req.raw.signal, (own) =>
+  const choices = await beginChoices(engine, 1, parsed.form, context.req.raw.signal, (own) =>
     namingInput(() => engine.chat({ ...parsed.request, ...own })),
   );
-  return await answer(context, serving, streams, format, parsed.delivery.streamed);
+  return await answer(context, serving, choices, format, parsed.delivery.streamed);
 }

@@ -2,6 +2,7 @@ import type { SetAlarm } from "../clock.ts";
 import type { ReplyEvent } from "../engine.ts";
 import { DeltafoldError } from "../errors.ts";
 import type { Reply, Stream } from "../stream.ts";
+import type { Choices } from "./choices.ts";
 import { cancelledError, type Report, shownError } from "./error-reply.ts";
 import type { Exchange } from "./exchange.ts";
 import { PingedFrames, Silence } from "./pings.ts";
@@ -30,14 +31,12 @@ export interface Connection {
 }
 
 /** @throws DeltafoldError where the reply fails */
-export async function sendWhole(
-  streams: readonly Stream[],
-  format: ReplyFormat,
-): Promise<Response> {
+export async function sendWhole(choices: Choices, format: ReplyFormat): Promise<Response> {
   try {
-    return Response.json(format.whole(await Promise.all(streams.map(complete))));
+    await choices.begun;
+    return Response.json(format.whole(await completeAll(choices)));
   } finally {
-    cancelAll(streams);
+    choices.cancel();
   }
 }
 
@@ -45,22 +44,21 @@ export async function sendWhole(
  * Answers with server-sent events. Streams never wait for their client: what isn't read yet is kept, no
  * more than the replies are long, and events are written as they are read. A client that stops reading
  * is dropped.
- * @throws DeltafoldError where a reply fails before its first token and the first ping, so that the
- *   status tells; later failures become an event
+ * @throws DeltafoldError where the first reply fails before its first token, or another can't begin, and
+ *   no ping was sent before, so that the status tells; later failures become an event
  */
 export async function sendEvents(
-  streams: readonly Stream[],
+  choices: Choices,
   format: ReplyFormat,
   connection: Connection,
 ): Promise<Response> {
   const { unreadMs, pingMs, setAlarm, exchange, hangUp } = connection;
   const silence = new Silence(pingMs, setAlarm);
-  const started = Promise.all(streams.map((stream) => stream.started));
-  const late = await silence.during(started).catch((error: unknown) => {
-    cancelAll(streams);
+  const late = await silence.during(choices.begun).catch((error: unknown) => {
+    choices.cancel();
     throw error;
   });
-  const frames = new PingedFrames(framesOf(streams, format, connection), silence, late);
+  const frames = new PingedFrames(framesOf(choices, format, connection), silence, late);
   const encoder = new TextEncoder();
   const ended = exchange.streaming();
   let stopAlarm = () => {};
@@ -72,7 +70,7 @@ export async function sendEvents(
   const drop = (controller: ReadableStreamDefaultController) => {
     const error = unreadError(unreadMs);
     exchange.failed(error);
-    cancelAll(streams);
+    choices.cancel();
     if (hangUp) hangUp();
     else controller.error(error);
     end();
@@ -91,7 +89,7 @@ export async function sendEvents(
     },
     // The frames are left alone: to end them would wait for the next token.
     cancel: () => {
-      cancelAll(streams);
+      choices.cancel();
       end();
     },
   });
@@ -99,22 +97,22 @@ export async function sendEvents(
 }
 
 async function* framesOf(
-  streams: readonly Stream[],
+  choices: Choices,
   format: ReplyFormat,
   { report, exchange }: Connection,
 ): AsyncGenerator<string, void> {
   try {
-    await Promise.all(streams.map(({ started }) => started));
+    await choices.begun;
     yield* written(format.opening());
-    for await (const part of partsOf(streams)) {
+    for await (const part of partsOf(choices.streams)) {
       const { choice } = part;
       yield* written(
         "event" in part ? format.part(part.event, choice) : format.ended(part.reply, choice),
       );
     }
-    yield* written(format.closing(await Promise.all(streams.map(complete))));
+    yield* written(format.closing(await completeAll(choices)));
   } catch (cause) {
-    cancelAll(streams);
+    choices.cancel();
     const error = shownError(cause, report);
     exchange.failed(error);
     yield format.failed(error);
@@ -158,9 +156,7 @@ async function* partsOfOne(stream: Stream, choice: number): AsyncGenerator<Part>
   yield { choice, reply: await complete(stream) };
 }
 
-function cancelAll(streams: readonly Stream[]): void {
-  for (const stream of streams) stream.cancel();
-}
+const completeAll = ({ streams }: Choices): Promise<Reply[]> => Promise.all(streams.map(complete));
 
 async function complete(stream: Stream): Promise<Reply> {
   const reply = await stream.result;

@@ -2,7 +2,7 @@ import type { Context, Hono } from "hono";
 import type { Clock, SetAlarm } from "../clock.ts";
 import type { Engine } from "../engine.ts";
 import { DeltafoldError } from "../errors.ts";
-import type { Stream } from "../stream.ts";
+import type { Choices } from "./choices.ts";
 import { errorReply, type Report } from "./error-reply.ts";
 import { exchangeOf } from "./exchange.ts";
 import type { ApiKeys } from "./keys.ts";
@@ -43,14 +43,14 @@ export function replyHead({ engine, clock }: Serving, prefix: string): ReplyHead
 export async function answer(
   context: Context,
   serving: Serving,
-  streams: readonly Stream[],
+  choices: Choices,
   format: ReplyFormat,
   streamed: boolean,
 ): Promise<Response> {
   const exchange = exchangeOf(context);
-  exchange.replying(context.req.raw.signal, streams);
-  if (!streamed) return await sendWhole(streams, format);
-  return await sendEvents(streams, format, { ...serving, exchange, hangUp: hangUpOf(context) });
+  exchange.replying(context.req.raw.signal, choices.streams);
+  if (!streamed) return await sendWhole(choices, format);
+  return await sendEvents(choices, format, { ...serving, exchange, hangUp: hangUpOf(context) });
 }
 
 /** What @hono/node-server brings of a connection; other runtimes bring something else, or nothing. */

@@ -3,13 +3,14 @@ import type { TokenId } from "../ids.ts";
 import { byteAlphabet } from "../text/byte-alphabet.ts";
 import { replyCases } from "../text/replies.cases.ts";
 import { parseReply, type ReplyParserOptions } from "../text/reply-parser.ts";
-import { Script, testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, Script, testServer, tokenizer } from "./engine.cases.ts";
 import { chatPath, type Delta, eventsOf, hello, joined, replyTo, textPath } from "./http.cases.ts";
 
 const script = new Script();
 // Passes take no turn of the event loop: there are thousands of replies.
-const { app, engine } = testServer({ logits: script.logits, computed: async () => {} });
-afterAll(async () => await engine[Symbol.asyncDispose]());
+const server = testServer({ logits: script.logits, computed: async () => {} });
+const { app } = server;
+afterAll(() => endServers(server));
 
 /** The token of each byte alone. */
 const byteTokens = new Map<number, TokenId>(

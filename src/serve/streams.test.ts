@@ -1,19 +1,12 @@
 /** Many streams at once, over HTTP. */
 import { expect, test } from "vitest";
 import { nextTask } from "../clock.ts";
-import { idle, type TestServer, testServer } from "./engine.cases.ts";
+import { endServers, idle, testServer } from "./engine.cases.ts";
 import { chatPath, eventsOf, hello, post, replyTo, textPath } from "./http.cases.ts";
 
 const until = async (condition: () => boolean) => {
   while (!condition()) await nextTask();
 };
-
-async function ended({ engine, backend, reported }: TestServer): Promise<void> {
-  await engine[Symbol.asyncDispose]();
-  expect(backend.openSlots.size).toBe(0);
-  expect(backend.heldStates.size).toBe(0);
-  expect(reported).toEqual([]);
-}
 
 /** Eight requests of unequal lengths: chats and texts, greedy and seeded, some with a common start. */
 const requests = Array.from({ length: 8 }, (_, index): [path: string, body: object] => {
@@ -60,7 +53,7 @@ test("eight streams at once say what each says alone, whatever is cached", async
     await idle(server);
   }
   expect(most).toBe(8);
-  await ended(server);
+  await endServers(server);
 });
 
 test("a second turn costs its new tokens, and says what was cached", async () => {
@@ -89,7 +82,7 @@ test("a second turn costs its new tokens, and says what was cached", async () =>
   expect(health.prompt_cache).toMatchObject({ entries, bytes });
   expect(entries).toBeGreaterThan(0);
   await idle(server);
-  await ended(server);
+  await endServers(server);
 });
 
 test("a full queue of two is answered with 429 and when to come again", async () => {
@@ -131,7 +124,7 @@ test("a full queue of two is answered with 429 and when to come again", async ()
     seconds += 1000;
   }
   expect(await refusedAfter()).toBe("5");
-  await ended(server);
+  await endServers(server);
 });
 
 test("a background request yields its slot, and says the same in the end", async () => {
@@ -156,5 +149,5 @@ test("a background request yields its slot, and says the same in the end", async
   ]);
   expect(ends).toEqual(["foreground", "foreground", "background"]);
   await idle(server);
-  await ended(server);
+  await endServers(server);
 });

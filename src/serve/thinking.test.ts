@@ -1,13 +1,9 @@
 import { afterAll, expect, test } from "vitest";
-import { testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, testServer, tokenizer } from "./engine.cases.ts";
 import { chatPath, eventsOf, expectError, hello, joined, replyTo } from "./http.cases.ts";
 
 const random = testServer();
-afterAll(async () => {
-  await random.engine[Symbol.asyncDispose]();
-  expect(random.backend.openSlots.size).toBe(0);
-  expect(random.reported).toEqual([]);
-});
+afterAll(() => endServers(random));
 
 const closing = tokenizer.encode("\n</think>\n\n");
 const body = { messages: hello, max_tokens: 60, ignore_eos: true, seed: 5 };

@@ -1,14 +1,12 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { detokenizedTokensMax } from "../limits.ts";
-import { testServer, tokenizer } from "./engine.cases.ts";
+import { endServers, testServer, tokenizer } from "./engine.cases.ts";
 import { expectError, hello, post, replyTo } from "./http.cases.ts";
 
-const { app, engine, reported } = testServer({ contextTokens: 512 });
+const server = testServer({ contextTokens: 512 });
+const { app, engine } = server;
 const vocabSize = engine.info.backend.shape.vocabSize;
-afterAll(async () => {
-  await engine[Symbol.asyncDispose]();
-  expect(reported).toEqual([]);
-});
+afterAll(() => endServers(server));
 
 interface Tokenized {
   readonly count: number;
@@ -144,23 +142,37 @@ const tokenizeRows: Row[] = [
   [
     "no generation prompt",
     { messages: hello, add_generation_prompt: false },
-    "invalid_type",
+    "unsupported_parameter",
     "add_generation_prompt",
-    "add_generation_prompt must be true, as in every chat here, not false.",
+    "add_generation_prompt is not supported except as true.",
   ],
   [
     "a reply to go on with",
     { messages: hello, continue_final_message: true },
-    "invalid_type",
+    "unsupported_parameter",
     "continue_final_message",
-    "continue_final_message must be false, as in every chat here, not true.",
+    "continue_final_message is not supported except as false.",
   ],
   [
     "another template",
     { messages: hello, chat_template: "x" },
-    "invalid_type",
+    "unsupported_parameter",
     "chat_template",
-    "chat_template must be null",
+    "chat_template is not supported.",
+  ],
+  [
+    "pieces of llama.cpp's",
+    { content: "a", with_pieces: true },
+    "unsupported_parameter",
+    "with_pieces",
+    "with_pieces is not supported except as false.",
+  ],
+  [
+    "special tokens as text",
+    { content: "a", parse_special: false },
+    "unsupported_parameter",
+    "parse_special",
+    "parse_special is not supported except as true.",
   ],
   [
     "a text as flag",

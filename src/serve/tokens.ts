@@ -8,6 +8,7 @@ import { type JsonObject, readJsonObject } from "./body.ts";
 import { parseChat } from "./chat-request.ts";
 import { flag, parseFields, text } from "./fields.ts";
 import { refuseOthers, type Serving } from "./serving.ts";
+import { refuseValues, type Unsupported } from "./unsupported.ts";
 
 /** /tokenize and /detokenize in vLLM's shape, with llama.cpp's name for a text, `content`. */
 export function addTokens(app: Hono, { engine }: Serving): void {
@@ -29,14 +30,18 @@ const tokenizeFields = z.object({
   messages: z.unknown().optional(),
   // Changes nothing: no vocabulary that is read here adds any.
   add_special_tokens: flag.nullish(),
-  add_generation_prompt: z.literal(true, { error: "true, as in every chat here" }).nullish(),
-  continue_final_message: z.literal(false, { error: "false, as in every chat here" }).nullish(),
-  chat_template: z.null({ error: "null: the model's own template is used" }).optional(),
   return_token_strs: flag.nullish(),
 });
 
+/** Of texts; those of messages are those of chats. llama.cpp's. */
+const unsupportedFields: Unsupported = new Map([
+  ["parse_special", [true]],
+  ["with_pieces", [false]],
+]);
+
 function tokenized(engine: Engine, body: JsonObject): object {
   const fields = parseFields(tokenizeFields, body);
+  refuseValues(body, unsupportedFields);
   const tokens = tokensOf(engine, body, fields);
   return {
     count: tokens.length,
@@ -62,12 +67,13 @@ function tokensOf(
   throw new InputError("prompt or messages must be there.", "prompt", "missing_field");
 }
 
-const isNumber = (value: unknown) => typeof value === "number";
+/** Which numbers are ids, the engine knows. Of too many, none is looked at. */
+function isIds(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  return value.length > detokenizedTokensMax || value.every((id) => typeof id === "number");
+}
 const detokenizeFields = z.object({
-  // Which numbers are ids, the engine knows.
-  tokens: z.custom<TokenId[]>((value) => Array.isArray(value) && value.every(isNumber), {
-    error: "a list of token ids",
-  }),
+  tokens: z.custom<TokenId[]>(isIds, { error: "a list of token ids" }),
 });
 
 function textOf(engine: Engine, body: JsonObject): string {

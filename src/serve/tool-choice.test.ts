@@ -30,7 +30,8 @@ test.each([
 ])("%j offers and requires", (tool_choice, offered, required) => {
   for (const parallel_tool_calls of [true, false, null]) {
     const parallel = parallel_tool_calls ?? true;
-    const form = required && { kind: "calls", tools: required, parallel };
+    const spec = { kind: "calls", tools: required, parallel };
+    const form = required && { spec, param: "tool_choice" };
     expect(chosen({ tools, tool_choice, parallel_tool_calls })).toEqual([offered, form]);
   }
 });

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import type { GrammarSpec, ToolSpec } from "../engine.ts";
+import type { ToolSpec } from "../engine.ts";
 import { InputError } from "../errors.ts";
 import { toolsMax } from "../limits.ts";
 import { list } from "./fields.ts";
+import type { Form } from "./grammar-fields.ts";
 
 /** One tool, by its name. */
 interface NamedTool {
@@ -43,7 +44,7 @@ export interface ChosenTools {
   /** Offered to the model; null for none. */
   readonly tools: readonly ToolSpec[] | null;
   /** What the reply may be: calls and nothing else; null: anything. */
-  readonly grammar: GrammarSpec | null;
+  readonly form: Form | null;
 }
 
 /**
@@ -58,23 +59,25 @@ export function chooseTools(
   if (tools.length > toolsMax) {
     throw new InputError(`At most ${toolsMax} tools are read.`, "tools", "too_many");
   }
-  if (choice === "none") return { tools: null, grammar: null };
+  if (choice === "none") return { tools: null, form: null };
   const offered = tools.length > 0 ? tools : null;
   if (choice === null || choice === undefined || choice === "auto") {
-    return { tools: offered, grammar: null };
+    return { tools: offered, form: null };
   }
   if (!offered) throw new InputError("tool_choice needs tools.", "tool_choice");
-  const calls = (of: readonly ToolSpec[]): GrammarSpec => ({ kind: "calls", tools: of, parallel });
-  if (typeof choice === "string") return { tools: offered, grammar: calls(offered) };
+  const calls = (of: readonly ToolSpec[]): Form => {
+    return { spec: { kind: "calls", tools: of, parallel }, param: "tool_choice" };
+  };
+  if (typeof choice === "string") return { tools: offered, form: calls(offered) };
   if (choice.type === "function") {
-    return { tools: offered, grammar: calls(theNamed(offered, [choice.function.name])) };
+    return { tools: offered, form: calls(theNamed(offered, [choice.function.name])) };
   }
   const { mode, tools: names } = choice.allowed_tools;
   const some = theNamed(
     offered,
     names.map((each) => each.function.name),
   );
-  return { tools: some, grammar: mode === "required" ? calls(some) : null };
+  return { tools: some, form: mode === "required" ? calls(some) : null };
 }
 
 function theNamed(tools: readonly ToolSpec[], names: readonly string[]): ToolSpec[] {
