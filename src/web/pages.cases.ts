@@ -75,7 +75,6 @@ const isolation = {
 const imports = Object.fromEntries(
   [
     "@huggingface/jinja",
-    "@huggingface/tokenizers",
     "@noble/hashes/sha2.js",
     "@noble/hashes/utils.js",
     "zod",
