@@ -1,6 +1,7 @@
 import { InputError } from "../errors.ts";
 import { isRecord, nestsWithin, shown } from "../json.ts";
 import { jsonDepthMax } from "../limits.ts";
+import { parseNumbersExactly } from "./python-print.ts";
 
 /** One part of a message's content; only text parts can be rendered. */
 export interface ContentPart {
@@ -76,7 +77,7 @@ function argumentMapping(written: unknown, place: string): Record<string, unknow
 function parsedWithin(written: unknown, levels: number): unknown {
   try {
     const text = typeof written === "string" ? written : JSON.stringify(written);
-    return nestsWithin(text, levels) ? JSON.parse(text) : undefined;
+    return nestsWithin(text, levels) ? parseNumbersExactly(text) : undefined;
   } catch {
     return undefined;
   }

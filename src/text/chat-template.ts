@@ -1,7 +1,7 @@
 import { Template } from "@huggingface/jinja";
 import { CheckpointError, InputError } from "../errors.ts";
 import { type ChatMessage, normaliseMessages } from "./chat-messages.ts";
-import { rewriteStrips, stripFunctions } from "./python-strip.ts";
+import { pythonFunctions, rewriteForPython } from "./python-filters.ts";
 import { effortLevelsIn, type ReasoningEffort } from "./reasoning-effort.ts";
 import type { ToolSpec } from "./tool-calls.ts";
 
@@ -29,7 +29,7 @@ export class ChatTemplate {
   static fromSource(source: string, fileName: string): ChatTemplate {
     try {
       const template = new Template(source);
-      rewriteStrips(template.parsed);
+      rewriteForPython(template.parsed);
       return new ChatTemplate(template, effortLevelsIn(source));
     } catch (cause) {
       throw new CheckpointError(fileName, `not a usable template: ${words(cause)}`, cause);
@@ -46,7 +46,7 @@ export class ChatTemplate {
     for (const [name, value] of Object.entries(options.kwargs ?? {})) {
       if (value !== null) variables[name] = value;
     }
-    Object.assign(variables, stripFunctions, {
+    Object.assign(variables, pythonFunctions, {
       messages: normaliseMessages(messages),
       tools: options.tools !== null && options.tools.length > 0 ? options.tools : null,
       add_generation_prompt: options.addGenerationPrompt,
