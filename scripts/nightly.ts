@@ -29,7 +29,15 @@ const runs = [
 
 let failed = 0;
 for (const [gate, backend, ...flags] of runs) {
-  const args = ["bin/deltafold.js", "gate", gate!, "--backend", backend!, ...flags, ...process.argv.slice(2)];
+  const args = [
+    "bin/deltafold.js",
+    "gate",
+    gate!,
+    "--backend",
+    backend!,
+    ...flags,
+    ...process.argv.slice(2),
+  ];
   console.log(`deltafold ${args.slice(1).join(" ")}`);
   const { status, stdout } = spawnSync(process.execPath, args, {
     encoding: "utf8",

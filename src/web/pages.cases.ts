@@ -73,12 +73,10 @@ const isolation = {
 
 /** The package's dependencies as a page without a bundler finds them. */
 const imports = Object.fromEntries(
-  [
-    "@huggingface/jinja",
-    "@noble/hashes/sha2.js",
-    "@noble/hashes/utils.js",
-    "zod",
-  ].map((name) => [name, `/modules/${import.meta.resolve(name).split("/node_modules/").at(-1)}`]),
+  ["@huggingface/jinja", "@noble/hashes/sha2.js", "@noble/hashes/utils.js", "zod"].map((name) => [
+    name,
+    `/modules/${import.meta.resolve(name).split("/node_modules/").at(-1)}`,
+  ]),
 );
 
 /**
