@@ -102,8 +102,18 @@ export class RequestTooLargeError extends DeltafoldError {
 /** What does not fit the memory at hand, in both numbers. */
 export type MemorySentence = (needed: string, budget: string) => string;
 
-const modelSentence: MemorySentence = (needed, budget) =>
+export const modelSentence: MemorySentence = (needed, budget) =>
   `The model needs ${needed}, ${budget} are free.`;
+
+/** The sentence with both numbers, in MiB. */
+export function memoryText(
+  neededBytes: number,
+  budgetBytes: number,
+  sentence: MemorySentence,
+): string {
+  const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+  return sentence(mib(neededBytes), mib(budgetBytes));
+}
 
 /** Weights, states and caches would not fit the memory at hand. Both numbers are in the message. */
 export class MemoryError extends DeltafoldError {
@@ -113,10 +123,8 @@ export class MemoryError extends DeltafoldError {
     hint: string,
     sentence: MemorySentence = modelSentence,
   ) {
-    const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-    super("out_of_memory", `${sentence(mib(neededBytes), mib(budgetBytes))} ${hint}`, {
-      status: 503,
-    });
+    const text = memoryText(neededBytes, budgetBytes, sentence);
+    super("out_of_memory", `${text} ${hint}`, { status: 503 });
   }
 }
 

@@ -16,6 +16,8 @@ export const queueRequestsMax = 64;
 export const parallelDefault = 8;
 /** Keys and values of all streams together, unless the user says. */
 export const kvBytesDefault = 4_294_967_296;
+/** The same in a browser's tab. */
+export const kvBytesWeb = 1_073_741_824;
 /** What cached prompts may take, unless the user says or there is less. */
 export const promptCacheBytesDefault = 1_073_741_824;
 /** The same in a browser's tab. */
@@ -24,8 +26,12 @@ export const promptCacheBytesWeb = 268_435_456;
 export const spillFreeBytesMin = 4_294_967_296;
 /** The share of the time that replies have while prompts are computed. */
 export const decodeShareDefault = 0.25;
-/** Context unless the user says or the checkpoint supports less. */
-export const contextTokensDefault = 32_768;
+/** A context for which no stream is left out: the default is cut down to this before there are fewer. */
+export const contextTokensEnough = 32_768;
+/** The least context by default for which memory is asked. */
+export const contextTokensLeast = 4096;
+/** What a context by default may take of the memory that is free, with all the rest. */
+export const memoryShareDefault = 0.9;
 /** Reply length when a request names none, cut to the room that is left. */
 export const replyTokensDefault = 4096;
 /** Chances of a prompt's tokens in one reply, the likeliest beside each counted too. */
@@ -93,8 +99,8 @@ export const choicesMax = 4096;
 export const propertyNameCharsMax = 256;
 /** How often a repeat with a bound may come. */
 export const grammarRepeatsMax = 10_000;
-/** Characters of the schemas that allOf, references and unions put together, as JSON. */
-export const joinedSchemaCharsMax = 1_048_576;
+/** What a form takes to be made, in steps of about a microsecond. */
+export const formWorkMax = 75_000;
 /** Letters of the names that an object's other names must not be, where they differ. */
 export const otherNameLettersMax = 8192;
 /** Instructions of a grammar's program, and of those written again. */
@@ -102,7 +108,7 @@ export const grammarPlacesMax = 100_000;
 /** Places that states of one grammar have together before they are made anew. */
 export const grammarStateItemsMax = 250_000;
 /** Nodes of the vocabulary's trie that are looked at for a token of a reply, or as much other work. */
-export const grammarTokenStepsMax = 12_000_000;
+export const grammarTokenStepsMax = 4_000_000;
 /** Words of the token sets that are kept of one grammar, of 4 bytes. */
 export const grammarMaskWordsMax = 1_048_576;
 /** Grammars that are kept for requests that ask for them again, and their instructions together. */

@@ -2,20 +2,26 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Backend, BackendOptions } from "./backend/backend.ts";
+import type { Backend, BackendOptions, BackendPlanner, DrafterOptions } from "./backend/backend.ts";
 import { ReferenceBackend } from "./backend/reference/reference.ts";
+import { type WasmChoice, wasmPlanner } from "./backend/wasm/fit.ts";
 import { nodePlatform } from "./backend/wasm/platform-node.ts";
 import { probeKernels } from "./backend/wasm/probe.ts";
+import { measureReadBandwidth, type ReadBandwidth } from "./backend/wasm/read-bandwidth.ts";
 import { WasmBackend } from "./backend/wasm/wasm.ts";
 import type { GpuReport } from "./backend/webgpu/inspect.ts";
 import type { WebgpuBackend } from "./backend/webgpu/webgpu.ts";
+import { openCheckpoint } from "./checkpoint/checkpoint.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
 import { costFiles } from "./draft/cost-store-node.ts";
 import type { Engine } from "./engine.ts";
+import { InputError } from "./errors.ts";
 import { promptCacheBytesDefault, threadsMax } from "./limits.ts";
-import type { DrafterPlace } from "./open-drafter.ts";
+import { freeMemoryBytes } from "./memory-node.ts";
+import { type DrafterPlace, openDrafterFor } from "./open-drafter.ts";
 import {
   type Activations,
+  checkContext,
   checkCount,
   checkPrecision,
   type GpuActivations,
@@ -24,14 +30,18 @@ import {
   type ModelOptions,
   openModel,
 } from "./open-model.ts";
+import { type ModelPlan, planModel } from "./open-plan.ts";
 import { packageVersion } from "./package-version-node.ts";
 import { spillFiles, spillFolder } from "./state/spill-files-node.ts";
 import type { SpillIdentity } from "./state/spill-header.ts";
+import { weightsFromCheckpoint } from "./weights/from-checkpoint.ts";
+import type { Weights } from "./weights/weights.ts";
 
 export type { AdapterReport, GpuReport } from "./backend/webgpu/inspect.ts";
 export * from "./index.ts";
 export { type DrafterBits, drafterBits } from "./open-drafter.ts";
 export type { Activations, KvType, ModelOptions } from "./open-model.ts";
+export type { ModelPlan } from "./open-plan.ts";
 
 /** The model that comes with the package. */
 export const embeddedModel = "nano";
@@ -50,8 +60,12 @@ export interface BackendChoice {
 }
 
 export interface OpenOptions extends Partial<BackendChoice>, ModelOptions {
+  /** What the engine calls the model; unless said, as its folder is called. */
+  readonly name?: string;
   /** A drafter's name or folder; "auto", unless said, looks beside the model's; "none" takes none. */
   readonly drafter?: string;
+  /** Where "auto" looks instead. */
+  readonly drafterFolders?: readonly string[];
   /** Where prompts are spilled to; unless said, a folder of the model's own among the user's caches. */
   readonly spillFolder?: string;
 }
@@ -67,31 +81,70 @@ export function modelFolder(model: string): string {
 
 /**
  * Opens a backend over any weights.
- * @param besides bytes of memory that are to be left for something else
  * @throws InputError for a precision that it doesn't have, MemoryError, BackendError
  */
 export async function openBackend(
   options: BackendOptions,
   choice: Partial<BackendChoice> = {},
-  besides = 0,
 ): Promise<Backend> {
   checkPrecision(choice.backend ?? "wasm", choice);
-  const memoryBytesMax = process.availableMemory() - besides;
+  const memoryBytesMax = options.memoryBytesMax ?? freeMemoryBytes();
   if (choice.backend === "reference") {
     return await ReferenceBackend.open({ ...options, memoryBytesMax });
   }
-  const { activations, adapter = null, kv = "f32" } = choice;
-  if (choice.backend === "webgpu") {
-    const gpu = { adapter, activations: gpuActivations(activations), kv };
-    return await openWebgpu(options, gpu, false);
+  if (choice.backend === "webgpu") return await openWebgpu(options, gpuOf(choice), false);
+  const platform = nodePlatform;
+  return await WasmBackend.open({ ...options, memoryBytesMax, platform, ...wasmOf(choice) });
+}
+
+const gpuOf = ({ adapter = null, activations, kv = "f32" }: Partial<BackendChoice>) => ({
+  ...{ adapter, kv },
+  activations: gpuActivations(activations),
+});
+
+const wasmOf = ({ threads, activations }: Partial<BackendChoice>): WasmChoice => ({
+  threads: threads ?? nodePlatform.threads,
+  activations: activations === "int8" ? "int8" : "f32",
+});
+
+/** Plans what `openBackend` opens; null: only opening a backend tells whether it fits. */
+async function plannerOf(choice: Partial<BackendChoice>): Promise<BackendPlanner | null> {
+  checkPrecision(choice.backend ?? "wasm", choice);
+  const machineBytes = freeMemoryBytes();
+  if (choice.backend === "reference") return null;
+  if (choice.backend !== "webgpu") return wasmPlanner(wasmOf(choice), machineBytes);
+  const { webgpuPlanner } = await import("./backend/webgpu/planner.ts");
+  const { nodeGpuPlatform: platform } = await import("./backend/webgpu/platform-node.ts");
+  return await webgpuPlanner({ ...gpuOf(choice), platform, machineBytes });
+}
+
+/**
+ * Plans what `openEngine` would take: it reads the folder's headers and takes nothing.
+ * @throws CheckpointError, InputError; BackendError where there is no adapter
+ */
+export async function planEngine(model: string, options: OpenOptions = {}): Promise<ModelPlan> {
+  const path = modelFolder(model);
+  await using checkpoint = await openCheckpoint(await openFolder(path));
+  const weights = await weightsFromCheckpoint(checkpoint);
+  const { drafts = true, drafter = "auto", drafterFolders, onWarning = () => {} } = options;
+  const place = drafts ? drafterPlace(path, drafter, drafterFolders) : null;
+  await using found = place && (await openDrafterFor(place, weights.shape, options, onWarning));
+  return await planWeights(weights, found?.options ?? null, options);
+}
+
+/** The same of weights that needn't be in a folder. */
+export async function planWeights(
+  weights: Weights,
+  drafter: DrafterOptions | null,
+  options: OpenOptions,
+): Promise<ModelPlan> {
+  checkContext(options.contextTokens, weights.shape.contextMax);
+  const planner = await plannerOf(options);
+  if (!planner) {
+    throw new InputError("The reference backend's memory isn't planned: it is for tests.");
   }
-  return await WasmBackend.open({
-    ...options,
-    memoryBytesMax,
-    platform: nodePlatform,
-    threads: choice.threads ?? nodePlatform.threads,
-    activations: activations === "int8" ? "int8" : "f32",
-  });
+  const defaults = { promptCacheBytes: promptCacheBytesDefault };
+  return await planModel({ weights, drafter, options }, defaults, planner);
 }
 
 /** Opens the GPU over synthetic weights, whose values are made on the device. */
@@ -129,6 +182,10 @@ export async function inspectGpu(adapter: string | null): Promise<GpuReport> {
   return await gpu.inspectGpu(platform, adapter);
 }
 
+/** How fast so many threads read this machine's memory together. */
+export const measureCpuRead = (threads: number = nodePlatform.threads): Promise<ReadBandwidth> =>
+  measureReadBandwidth(nodePlatform, threads);
+
 /** What the wasm backend runs on, and what its self-test found. */
 export interface CpuReport {
   readonly threads: number;
@@ -145,7 +202,7 @@ export async function inspectCpu(): Promise<CpuReport> {
     threads: nodePlatform.threads,
     relaxedSimd: relaxed,
     fusedMultiplyAdd: fused,
-    freeBytes: process.availableMemory(),
+    freeBytes: freeMemoryBytes(),
   };
 }
 
@@ -159,15 +216,16 @@ export async function openEngine(model: string, options: OpenOptions = {}): Prom
   const costs = costFiles(packageVersion());
   const parts = {
     folder: await openFolder(path),
-    model: basename(path),
-    drafter: drafterPlace(path, options.drafter ?? "auto"),
+    model: options.name ?? basename(path),
+    drafter: drafterPlace(path, options.drafter ?? "auto", options.drafterFolders),
     costs,
     spill: {
       files: (identity: SpillIdentity) => spillFiles(options.spillFolder ?? spillFolder(identity)),
       build: costs.build,
     },
     promptCacheBytes: promptCacheBytesDefault,
-    openBackend: (sizes: BackendOptions, besides: number) => openBackend(sizes, options, besides),
+    planner: () => plannerOf(options),
+    openBackend: (sizes: BackendOptions) => openBackend(sizes, options),
   };
   return await openModel(parts, options);
 }
@@ -177,18 +235,26 @@ const drafterSuffixes = ["-dflash2", "-DFlash2", "-dflash", "-DFlash"];
 /** What a quantised model's folder is called, after the model's own, for which the drafter was made. */
 const bitsSuffix = /(-mlx)?-(\d+bit|bf16|fp16)$/i;
 
+/** What the drafters of a model, or of a model's folder, may be called. */
+export const drafterNames = (model: string): string[] =>
+  [model, model.replace(bitsSuffix, "")].flatMap((name) =>
+    drafterSuffixes.map((suffix) => name + suffix),
+  );
+
 /**
  * Where a model's drafter is; null for none.
  * @param model the model's folder
  * @param drafter as in `OpenOptions`
+ * @param folders where "auto" looks
  */
-export function drafterPlace(model: string, drafter: string): DrafterPlace | null {
+export function drafterPlace(
+  model: string,
+  drafter: string,
+  folders: readonly string[] = drafterNames(model),
+): DrafterPlace | null {
   if (drafter === "none") return null;
-  const beside = () =>
-    [model, model.replace(bitsSuffix, "")]
-      .flatMap((name) => drafterSuffixes.map((suffix) => name + suffix))
-      .find((path) => existsSync(path));
-  const path = drafter === "auto" ? beside() : modelFolder(drafter);
+  const path =
+    drafter === "auto" ? folders.find((folder) => existsSync(folder)) : modelFolder(drafter);
   return path === undefined
     ? null
     : { openFolder: () => openFolder(path), asked: drafter !== "auto" };

@@ -1,7 +1,7 @@
 /** What the entries share: a checkpoint folder and a way to open backends make an engine. */
-import type { Activations, Backend, BackendOptions } from "./backend/backend.ts";
+import type { Activations, Backend, BackendOptions, BackendPlanner } from "./backend/backend.ts";
 import { identityOf } from "./backend/identity.ts";
-import { type Checkpoint, openCheckpoint } from "./checkpoint/checkpoint.ts";
+import { openCheckpoint } from "./checkpoint/checkpoint.ts";
 import type { Folder } from "./checkpoint/source.ts";
 import { systemClock } from "./clock.ts";
 import { type CostStore, storedCosts } from "./draft/cost-store.ts";
@@ -9,7 +9,7 @@ import type { DraftingSource } from "./draft/drafting.ts";
 import { streamDrafting } from "./draft/stream-drafting.ts";
 import { Engine } from "./engine.ts";
 import { CheckpointError, InputError, InvariantError, MemoryError } from "./errors.ts";
-import { contextTokensDefault, roundRowsMax, spillFreeBytesMin, windowRowsMax } from "./limits.ts";
+import { roundRowsMax, spillFreeBytesMin, windowRowsMax } from "./limits.ts";
 import {
   type DrafterPlace,
   type DrafterSettings,
@@ -18,10 +18,11 @@ import {
   openDrafterFor,
   withoutDrafter,
 } from "./open-drafter.ts";
+import { choosing, roomBytesOf } from "./open-plan.ts";
 import {
   backendSizes,
+  type KvType,
   type OpenSizes,
-  pageBytesOf,
   type SizeOptions,
   sizesToTry,
 } from "./open-sizes.ts";
@@ -36,15 +37,13 @@ import { SpillStore } from "./state/spill-store.ts";
 import { weightsFromCheckpoint } from "./weights/from-checkpoint.ts";
 import type { Weights } from "./weights/weights.ts";
 
-export type { Activations };
+export type { Activations, KvType };
 
 /** What a GPU's matmuls read; "auto" is f16 where it has a matrix unit for it, else f32. */
 export type GpuActivations = "auto" | "f32" | "f16";
 
 export const gpuActivations = (activations: Activations | undefined): GpuActivations =>
   activations === "f32" || activations === "f16" ? activations : "auto";
-
-export type KvType = "f32" | "f16";
 
 /**
  * Refuses what only another backend computes with, rather than take something else.
@@ -66,7 +65,6 @@ export function checkPrecision(
 
 /** What every entry lets its callers say. */
 export interface ModelOptions extends DrafterSettings, SizeOptions {
-  readonly contextTokens?: number;
   /** Reply length when a request names none, cut to the room that is left. */
   readonly maxTokens?: number;
   /** Requests that may wait for a slot; 64 unless said. */
@@ -105,8 +103,11 @@ export interface ModelParts {
   readonly spill: SpillPlace | null;
   /** What cached prompts may take, unless the user says. */
   readonly promptCacheBytes: number;
-  /** @param besides bytes that will be taken beside the backend */
-  openBackend(sizes: BackendOptions, besides: number): Promise<Backend>;
+  /** What keys and values may take, unless the user says; 4 GiB where absent. */
+  readonly kvBytes?: number;
+  /** Plans what `openBackend` opens; without one, only opening a backend tells whether it fits. */
+  readonly planner?: () => Promise<BackendPlanner | null>;
+  openBackend(sizes: BackendOptions): Promise<Backend>;
 }
 
 /**
@@ -119,12 +120,12 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
   checkDrafts(options);
   await using checkpoint = await openCheckpoint(folder);
   const { config } = checkpoint;
-  const contextTokens = contextOf(options.contextTokens, checkpoint);
+  checkContext(options.contextTokens, config.shape.contextMax);
   const tokenizer = await openTokenizer(folder, config.shape.vocabSize);
   const template = await openTemplate(folder);
   const weights = await weightsFromCheckpoint(checkpoint);
   await using found = await drafterOf(parts, weights, options);
-  const opened = await openFitting(parts, weights, found, contextTokens, options);
+  const opened = await openFitting(parts, weights, found, options);
   const { backend, drafter, sizes } = opened;
   const drafting = await draftingOf(parts, backend, weights, drafter, options);
   const prints = [weights.fingerprint, drafter?.options.weights.fingerprint];
@@ -141,7 +142,7 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
     template,
     model,
     eosIds: config.eosIds,
-    contextTokens,
+    contextTokens: sizes.contextTokens,
     ...(options.maxTokens !== undefined && { maxTokens: options.maxTokens }),
     thinking: options.thinking ?? null,
     sampling: {
@@ -200,25 +201,25 @@ async function openFitting(
   parts: ModelParts,
   weights: Weights,
   drafter: OpenDrafter | null,
-  contextTokens: number,
   options: ModelOptions,
 ): Promise<Opened> {
-  const { drafts = true, onProgress } = options;
+  const { onProgress } = options;
+  const planner = (await parts.planner?.()) ?? null;
+  const roomBytes = roomBytesOf(planner, options);
   const attempt = async (using: OpenDrafter | null): Promise<Opened> => {
-    const drafting = using?.options ?? null;
-    const pageBytes = pageBytesOf(weights, drafting);
-    const all = sizesToTry(options, parts.promptCacheBytes, pageBytes, contextTokens);
-    for (const [index, sizes] of all.entries()) {
-      const asked = backendSizes(weights, drafting, sizes, drafts);
+    const asked = { weights, drafter: using?.options ?? null, options };
+    const { sizing, backendOf } = choosing(asked, parts, planner, roomBytes);
+    let refused: unknown = new InvariantError("no sizes to try");
+    for await (const sizes of sizesToTry(options, sizing)) {
       try {
-        const watched = { ...asked, ...(onProgress && { onProgress }) };
-        const backend = await parts.openBackend(watched, sizes.promptCacheBytes);
-        return { backend, drafter: using, sizes };
+        const watched = { ...backendOf(sizes), ...(onProgress && { onProgress }) };
+        return { backend: await parts.openBackend(watched), drafter: using, sizes };
       } catch (error) {
-        if (!(error instanceof MemoryError) || index === all.length - 1) throw error;
+        if (!(error instanceof MemoryError)) throw error;
+        refused = error;
       }
     }
-    throw new InvariantError("no sizes to try");
+    throw refused;
   };
   try {
     return await attempt(drafter);
@@ -306,8 +307,7 @@ async function openAgain(
     throw new CheckpointError(parts.folder.name, `${which} than the one that was loaded`);
   }
   const { drafts = true } = options;
-  const asked = backendSizes(weights, drafter?.options ?? null, sizes, drafts);
-  return await parts.openBackend(asked, sizes.promptCacheBytes);
+  return await parts.openBackend(backendSizes(weights, drafter?.options ?? null, sizes, drafts));
 }
 
 /** @throws InputError unless `value` is a whole number from 1 to `max` */
@@ -316,10 +316,10 @@ export function checkCount(name: string, value: number, max: number): void {
   throw new InputError(`${name} must be a whole number from 1 to ${max}, not ${value}.`);
 }
 
-function contextOf(asked: number | undefined, checkpoint: Checkpoint): number {
-  const { contextMax } = checkpoint.config.shape;
-  if (asked === undefined) return Math.min(contextMax, contextTokensDefault);
-  if (Number.isSafeInteger(asked) && asked > 0 && asked <= contextMax) return asked;
+/** @throws InputError for a context that the model doesn't support */
+export function checkContext(asked: number | undefined, contextMax: number): void {
+  if (asked === undefined) return;
+  if (Number.isSafeInteger(asked) && asked > 0 && asked <= contextMax) return;
   throw new InputError(
     `The context must be 1 to ${contextMax} tokens for this model, not ${asked}.`,
   );

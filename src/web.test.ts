@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { stubPlatform } from "./backend/webgpu/stub-device.cases.ts";
 import { WebgpuBackend } from "./backend/webgpu/webgpu.ts";
 import { InputError } from "./errors.ts";
 import { fileIn, TestServer } from "./web/server.cases.ts";
@@ -6,7 +7,10 @@ import { openEngine } from "./web.ts";
 
 const nano = new URL("../models/nano/", import.meta.url);
 
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
 
 test.each([
   { backend: "wasm", activations: "f16" },
@@ -27,6 +31,7 @@ test.each([
   ],
 ] as const)("opens a GPU for %o with %o", async (options, opened) => {
   await using server = await TestServer.start((path) => fileIn(nano, path.slice(1)));
+  vi.stubGlobal("navigator", { gpu: stubPlatform.gpu(null) });
   const open = vi.spyOn(WebgpuBackend, "open").mockRejectedValue(new Error("enough"));
   const asked = openEngine(server.url, { backend: "webgpu", cache: false, ...options });
   await expect(asked).rejects.toThrow("enough");

@@ -1,12 +1,14 @@
 /** @module Opens engines in a browser. */
 import type { Backend, BackendOptions } from "./backend/backend.ts";
+import { wasmPlanner } from "./backend/wasm/fit.ts";
 import { checkThreads, webPlatform } from "./backend/wasm/platform-web.ts";
 import { WasmBackend } from "./backend/wasm/wasm.ts";
+import { webgpuPlanner } from "./backend/webgpu/planner.ts";
 import { webGpuPlatform } from "./backend/webgpu/platform-web.ts";
 import { WebgpuBackend } from "./backend/webgpu/webgpu.ts";
 import type { Engine } from "./engine.ts";
 import { InputError } from "./errors.ts";
-import { promptCacheBytesWeb, threadsMax } from "./limits.ts";
+import { kvBytesWeb, promptCacheBytesWeb, threadsMax } from "./limits.ts";
 import {
   type Activations,
   checkCount,
@@ -58,16 +60,20 @@ export async function openEngine(url: string | URL, options: OpenOptions = {}): 
   const base = addressOf(url);
   const cache = options.cache === false ? null : await openCache();
   const backend = asked === "auto" ? await chooseBackend(navigator.gpu) : asked;
-  const open = async (sizes: BackendOptions): Promise<Backend> => {
-    if (backend === "webgpu") {
-      const activations = gpuActivations(options.activations);
-      const kv = options.kv ?? "f32";
-      const choice = { platform: webGpuPlatform, adapter: null, synthetic: false, activations, kv };
-      return await WebgpuBackend.open({ ...sizes, ...choice });
-    }
-    const activations = options.activations === "int8" ? "int8" : "f32";
-    return await WasmBackend.open({ ...sizes, platform: webPlatform, threads, activations });
+  const gpu = {
+    ...{ platform: webGpuPlatform, adapter: null, kv: options.kv ?? "f32" },
+    activations: gpuActivations(options.activations),
   };
+  const cpu = { threads, activations: options.activations === "int8" ? "int8" : "f32" } as const;
+  // How much memory a page may take, no browser tells.
+  const planner = async () =>
+    backend === "webgpu"
+      ? await webgpuPlanner({ ...gpu, machineBytes: null })
+      : wasmPlanner(cpu, null);
+  const open = async (sizes: BackendOptions): Promise<Backend> =>
+    backend === "webgpu"
+      ? await WebgpuBackend.open({ ...sizes, ...gpu, synthetic: false })
+      : await WasmBackend.open({ ...sizes, ...cpu, platform: webPlatform });
   const model = base.pathname.split("/").findLast((part) => part !== "") ?? base.host;
   const drafter = options.drafter === undefined ? null : addressOf(options.drafter);
   const parts = {
@@ -77,6 +83,8 @@ export async function openEngine(url: string | URL, options: OpenOptions = {}): 
     costs: null,
     spill: null,
     promptCacheBytes: promptCacheBytesWeb,
+    kvBytes: kvBytesWeb,
+    planner,
     openBackend: open,
   };
   return await openModel(parts, options);

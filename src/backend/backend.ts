@@ -134,6 +134,23 @@ export interface MemoryUse {
   readonly workspaceBytes: number;
 }
 
+/** What a backend of some sizes would take, which is what it then takes. */
+export interface PlannedMemory {
+  readonly memory: MemoryUse;
+  /** Why it can't be had, in a sentence; null where nothing is known against it. */
+  readonly refusal: string | null;
+}
+
+/** Plans backends of one kind on one device, and takes nothing. */
+export interface BackendPlanner {
+  /** What it runs on, for people. */
+  readonly device: string;
+  /** Bytes that there are for a backend, as far as anyone can tell; null: nobody can. */
+  readonly roomBytes: number | null;
+  /** @throws InputError for a shape that the kernels don't take */
+  plan(options: BackendOptions): Promise<PlannedMemory>;
+}
+
 declare const passBrand: unique symbol;
 export type PassHandle = number & { readonly [passBrand]: true };
 

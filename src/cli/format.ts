@@ -11,5 +11,18 @@ export function countText(count: number): string {
   return String(count);
 }
 
+/** A line of a report. */
+export type Line = readonly [name: string, value: string];
+
+/** Blocks of lines, with all values in one column. */
+export function aligned(blocks: readonly (readonly Line[])[]): string {
+  const width = Math.max(...blocks.flat().map(([name]) => name.length)) + 2;
+  const textOf = ([name, value]: Line) => (name.padEnd(width) + value).trimEnd();
+  return blocks.map((lines) => lines.map(textOf).join("\n")).join("\n\n");
+}
+
+export const plural = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 /** Seconds with one decimal. */
 export const secondsText = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;

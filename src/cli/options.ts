@@ -10,7 +10,7 @@ import {
   type KvType,
   type OpenOptions,
 } from "../node.ts";
-import { oneOf, samplingValue, wholeNumber } from "./values.ts";
+import { gibValue, oneOf, samplingValue, wholeNumber } from "./values.ts";
 
 /** How a model is computed. */
 export interface BackendFlags {
@@ -24,6 +24,8 @@ export interface BackendFlags {
 /** The flags of every command that serves requests. */
 export interface ModelFlags extends BackendFlags, DraftFlags {
   readonly context?: number;
+  /** In bytes. */
+  readonly memoryGib?: number;
 }
 
 /** What drafts, which changes how fast replies come and no token of them. */
@@ -61,12 +63,19 @@ export const quietOption = (): Option =>
 
 /** Adds the flags of `ModelFlags`. */
 export function addModelOptions(command: Command): Command {
-  return addDraftOptions(addBackendOptions(command)).addOption(
-    new Option(
-      "--context <tokens>",
-      "prompt and reply together (default: as the model supports, 32768 at most)",
-    ).argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
-  );
+  return addDraftOptions(addBackendOptions(command))
+    .addOption(
+      new Option(
+        "--context <tokens>",
+        "prompt and reply together (default: the most that fit, up to what the model supports)",
+      ).argParser(wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+    )
+    .addOption(
+      new Option(
+        "--memory-gib <n>",
+        "memory for all of it (default: what is free; what a GPU has can't be known)",
+      ).argParser(gibValue),
+    );
 }
 
 /** Adds the flags of `DraftFlags`. */
@@ -198,6 +207,7 @@ export function openOptions(flags: BackendFlags & Partial<ModelFlags> & ReplyFla
     ...(flags.adapter !== undefined && { adapter: flags.adapter }),
     ...(flags.kv !== undefined && { kv: flags.kv }),
     ...(flags.context !== undefined && { contextTokens: flags.context }),
+    ...(flags.memoryGib !== undefined && { memoryBytes: flags.memoryGib }),
     ...draftsOf(flags),
     thinking: flags.thinking ?? null,
     sampling: samplingOf(flags),

@@ -207,12 +207,6 @@ export function forwardSteps(
   return steps;
 }
 
-/** All matrices, the embedding's first. A tied head is that one once more. */
-export const matrixPaths = (shape: ModelShape): string[] => [
-  "embed_tokens",
-  ...projectionPaths(shape),
-];
-
 /** The matrices of all projections, in the order of the steps; the embedding's is not among them. */
 export const projectionPaths = (shape: ModelShape): string[] =>
   forwardSteps(shape, []).flatMap((step) =>

@@ -2,7 +2,7 @@ import { invariant, MemoryError } from "../../errors.ts";
 
 const wasmPageBytes = 65536;
 /** What a 32-bit WebAssembly memory can hold. */
-const arenaBytesMax = 65536 * wasmPageBytes;
+export const arenaBytesMax: number = 65536 * wasmPageBytes;
 
 export const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
 
@@ -25,6 +25,11 @@ export class Arena {
   get memory(): WebAssembly.Memory {
     invariant(this.#memory !== null, "the arena has no memory yet");
     return this.#memory;
+  }
+
+  /** What the memory takes that holds all this. */
+  get memoryBytes(): number {
+    return roundUp(this.bytes, wasmPageBytes);
   }
 
   /** Takes `bytes`, zeroed, on cache lines of their own. Returns the address. */
@@ -58,24 +63,16 @@ export class Arena {
     return at;
   }
 
-  /**
-   * @param bytesMax what the machine has to give
-   * @throws MemoryError where the sum is over that or over a 32-bit memory, or the engine refuses it
-   */
-  async fill(bytesMax: number, onProgress?: (done: number, total: number) => void): Promise<void> {
-    const limit = Math.min(bytesMax, arenaBytesMax);
-    if (this.bytes > limit) {
-      const hint = "Use fewer bits a weight or a shorter context.";
-      throw new MemoryError(this.bytes, limit, hint);
-    }
+  /** @throws MemoryError where the engine refuses the memory */
+  async fill(onProgress?: (done: number, total: number) => void): Promise<void> {
     try {
       this.#memory = new WebAssembly.Memory({
-        initial: Math.ceil(this.bytes / wasmPageBytes),
+        initial: this.memoryBytes / wasmPageBytes,
         maximum: arenaBytesMax / wasmPageBytes,
         shared: true,
       });
     } catch {
-      throw new MemoryError(this.bytes, 0, "WebAssembly refused to reserve that much.");
+      throw new MemoryError(this.memoryBytes, 0, "WebAssembly refused to reserve that much.");
     }
     for (const [index, task] of this.#tasks.entries()) {
       await task();
@@ -86,6 +83,10 @@ export class Arena {
 
   i32(at: number, length: number): Int32Array {
     return new Int32Array(this.memory.buffer, at, length);
+  }
+
+  u16(at: number, length: number): Uint16Array {
+    return new Uint16Array(this.memory.buffer, at, length);
   }
 
   u32(at: number, length: number): Uint32Array {

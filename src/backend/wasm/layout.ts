@@ -23,6 +23,8 @@ export const CONTROL_LEFT = 1024;
 
 /** Behind the control block: constants of `kernels/math.ts`. */
 export const CONSTANTS_BASE = 3072;
+/** Behind them what the host places. */
+export const ARENA_START = 4096;
 
 // A step's counters, each on a cache line of its own: units claimed, units done.
 export const STEP_CLAIMED = 0;
@@ -97,6 +99,7 @@ export const OP_MOVE_FEATURES = 13;
 export const OP_FEATURE = 14;
 export const OP_GATHER = 15;
 export const OP_DYNAMIC_CONV = 16;
+export const OP_READ = 17;
 
 // Attention record: sizes and rules of ROPE, ATTEND and MOVE_KV.
 export const ATTENTION_HEADS = 0;
@@ -124,10 +127,12 @@ export const MATRIX_COLS = 8;
 export const MATRIX_GROUP = 12;
 /** Pointer to codes or floats, in blocks of four rows. */
 export const MATRIX_DATA = 16;
-/** Pointer to f32 [row block, group, 8]: four scales, then four biases. */
+/** Pointer to [row block, group, 8]: four scales, then four biases. */
 export const MATRIX_SCALES = 20;
 /** The bits of a word that hold its lowest code; of bf16, its upper float. */
 export const MATRIX_MASK = 24;
+/** 1 where these are bf16; 0: f32. */
+export const MATRIX_NARROW = 28;
 export const MATRIX_BYTES = 32;
 
 export const KIND_AFFINE4 = 1;

@@ -1,6 +1,6 @@
-import { widen } from "../../weights/floats.ts";
+import { bf16FromF32, widen } from "../../weights/floats.ts";
 import { unpackCodes } from "../../weights/packing.ts";
-import type { AffineMatrix, DenseMatrix, Matrix } from "../../weights/weights.ts";
+import type { AffineMatrix, AffineRows, DenseMatrix, Matrix } from "../../weights/weights.ts";
 import { type Arena, roundUp } from "./arena.ts";
 import {
   BLOCK_ROWS,
@@ -14,6 +14,7 @@ import {
   MATRIX_GROUP,
   MATRIX_KIND,
   MATRIX_MASK,
+  MATRIX_NARROW,
   MATRIX_ROWS,
   MATRIX_SCALES,
 } from "./layout.ts";
@@ -41,10 +42,16 @@ function maskOf(matrix: Matrix): number {
 const dataBytes = (matrix: Matrix): number =>
   (roundUp(matrix.rows, BLOCK_ROWS) * matrix.cols * packedBits(matrix)) / 8;
 
+/** Whether scales and biases stay bf16, as the file has them; any others become f32. */
+const isNarrow = (matrix: Matrix): boolean =>
+  matrix.kind === "affine" && matrix.scaleType === "bf16";
+
+/** Bytes of a block's scales and biases. */
+const blockScaleBytes = (matrix: AffineMatrix): number =>
+  (8 * (isNarrow(matrix) ? 2 : 4) * matrix.cols) / matrix.groupSize;
+
 const scaleBytes = (matrix: Matrix): number =>
-  matrix.kind === "dense"
-    ? 0
-    : (roundUp(matrix.rows, BLOCK_ROWS) * matrix.cols * 8) / matrix.groupSize;
+  matrix.kind === "dense" ? 0 : Math.ceil(matrix.rows / BLOCK_ROWS) * blockScaleBytes(matrix);
 
 /** A matrix in the arena. */
 export interface PlacedMatrix {
@@ -81,6 +88,7 @@ export function placeRecord(arena: Arena, placed: PlacedMatrix, rows: number): n
   words[MATRIX_DATA / 4] = data;
   words[MATRIX_SCALES / 4] = scales;
   words[MATRIX_MASK / 4] = maskOf(matrix);
+  words[MATRIX_NARROW / 4] = isNarrow(matrix) ? 1 : 0;
   return arena.placeU32(words);
 }
 
@@ -94,7 +102,6 @@ async function packAffine(
 ): Promise<void> {
   const rows = await matrix.read(firstRow, count);
   const { cols } = matrix;
-  const groups = cols / matrix.groupSize;
   const codes = unpackCodes(rows.codes, matrix.bits);
   const bits = matrix.bits <= 4 ? 4 : 8;
   const step = 128 / bits;
@@ -105,11 +112,27 @@ async function packAffine(
     const lane = row % BLOCK_ROWS;
     const out = arena.u32(data + block * blockWords * 4, blockWords);
     packRow(codes, local * cols, cols, bits, out, lane * 4);
-    const pairs = arena.f32(scales + block * groups * 32, groups * 8);
-    for (let group = 0; group < groups; group++) {
-      pairs[group * 8 + lane] = rows.scales[local * groups + group]!;
-      pairs[group * 8 + 4 + lane] = rows.biases[local * groups + group]!;
-    }
+    packScales(arena, matrix, rows, local, scales + block * blockScaleBytes(matrix), lane);
+  }
+}
+
+/** A row's scales and biases to its lanes of its block's. */
+function packScales(
+  arena: Arena,
+  matrix: AffineMatrix,
+  { scales, biases }: AffineRows,
+  row: number,
+  at: number,
+  lane: number,
+): void {
+  const groups = matrix.cols / matrix.groupSize;
+  const narrow = isNarrow(matrix);
+  const out = narrow ? arena.u16(at, 8 * groups) : arena.f32(at, 8 * groups);
+  for (let group = 0; group < groups; group++) {
+    const scale = scales[row * groups + group]!;
+    const bias = biases[row * groups + group]!;
+    out[8 * group + lane] = narrow ? bf16FromF32(scale) : scale;
+    out[8 * group + 4 + lane] = narrow ? bf16FromF32(bias) : bias;
   }
 }
 

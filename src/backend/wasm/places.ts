@@ -50,7 +50,7 @@ export interface Places {
   readonly pass: PassPlaces;
   /** One a thread. */
   readonly scratches: readonly number[];
-  readonly memory: Omit<MemoryUse, "weightBytes">;
+  readonly memory: Pick<MemoryUse, "stateBytes" | "kvBytes">;
 }
 
 /** What a pass may hold: windows to commit, rows of a drafter's context, blocks to draft, the target's rows. */
@@ -100,22 +100,19 @@ export function placeAll(arena: Arena, options: BackendOptions, threads: number)
   }));
   const logFloats = sizes.convDim + sizes.keyDim + sizes.valueDim + shape.linearValueHeads;
   const logRowBytes = roundUp(4 * logFloats, 64);
-  const [workspace, workspaceBytes] = measured(() => ({
+  const { features, ...slotState } = state;
+  return {
+    ...slotState,
     logs: many(sizes.linearLayers, slots * WINDOW_ROWS * logRowBytes),
     buffers: placeBuffers(arena, widths, rowsMax, drawsMax),
     taps: taps.map(() => placeRows(arena, rowsMax, shape.hiddenSize)),
     pass: placePass(arena, options),
     scratches: many(threads, scratchBytes(widths)),
-  }));
-  const { features, ...slotState } = state;
-  return {
-    ...slotState,
-    ...workspace,
     widths,
     kv: kv.target,
     draft: features && kv.draft && { kv: kv.draft, features },
     logRowBytes,
-    memory: { stateBytes, kvBytes, workspaceBytes },
+    memory: { stateBytes, kvBytes },
   };
 }
 

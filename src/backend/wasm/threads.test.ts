@@ -100,7 +100,7 @@ test.each([2, 4, 8])("%i threads: contexts and drafts equal one thread's", async
 test("the counters have moved on before a pass is written", async () => {
   const arena = new Arena(4096);
   const counters = arena.place(3 * STEP_BYTES);
-  await arena.fill(Number.POSITIVE_INFINITY);
+  await arena.fill();
   const module = await WebAssembly.compile(await nodePlatform.kernels(false));
   const setup = { module, program: 0, instructions: 2, counters, pass: 0 };
   const pool = await ThreadPool.start(nodePlatform, arena, setup, []);
@@ -147,7 +147,7 @@ test("a thread that is a pass late claims nothing and reports no end", async () 
 test("a wake that belongs to the last pass doesn't end this one", async () => {
   const arena = new Arena(4096);
   const counters = arena.place(STEP_BYTES);
-  await arena.fill(Number.POSITIVE_INFINITY);
+  await arena.fill();
   const module = await WebAssembly.compile(await nodePlatform.kernels(false));
   const setup = { module, program: 0, instructions: 0, counters, pass: 0 };
   const pool = await ThreadPool.start(nodePlatform, arena, setup, []);

@@ -8,14 +8,14 @@ import { derivedSizes } from "../../model/shape.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
-import type { Weights } from "../../weights/weights.ts";
+import type { Matrix, Weights } from "../../weights/weights.ts";
 import { backendCases } from "../backend.cases.ts";
 import type { BackendOptions, PassResult } from "../backend.ts";
 import { withNanToken } from "../broken.cases.ts";
 import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
 import { draftCases } from "../drafts.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
-import { printOf, prompt, segment } from "../suite.cases.ts";
+import { feed, printOf, prompt, segment } from "../suite.cases.ts";
 import { PAGE_ROWS } from "./layout.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { nodePlatform } from "./platform-node.ts";
@@ -99,6 +99,53 @@ for (const activations of ["f32", "int8"] as const) {
   );
 }
 
+/** The same values, said to be stored as f32. */
+function withWideScales(weights: Weights): Weights {
+  const known = new Map<Matrix, Matrix>();
+  const wide = (matrix: Matrix): Matrix =>
+    matrix.kind === "affine" ? { ...matrix, scaleType: "f32" } : matrix;
+  return {
+    ...weights,
+    matrix(path) {
+      const matrix = weights.matrix(path);
+      // A tied head stays the embedding's own.
+      const same = known.get(matrix) ?? wide(matrix);
+      known.set(matrix, same);
+      return same;
+    },
+  };
+}
+
+test.each([
+  [4, 32],
+  [4, 64],
+  [4, 128],
+  [8, 64],
+] as const)(
+  "%i-bit weights, groups of %i: scales as bf16 or f32, the same bits",
+  async (...format) => {
+    const [bits, groupSize] = format;
+    const shape = tinyShape({ hiddenSize: 128, intermediateSize: 256 });
+    const weights = randomWeights(shape, { seed: 8, bits, groupSize });
+    const sizes = { slots: 1, pages: 4, rowsMax: 64, drawsMax: 1, taps: [] };
+    for (const activations of ["f32", "int8"] as const) {
+      const choice = { ...sizes, platform: nodePlatform, threads: 2, activations };
+      await using narrow = await WasmBackend.open({ ...choice, weights });
+      await using wide = await WasmBackend.open({ ...choice, weights: withWideScales(weights) });
+      const { weightBytes } = narrow.info.memory;
+      expect(weightBytes).toBeLessThan(wide.info.memory.weightBytes);
+      // One row, then several, then one tile and a part of the next.
+      for (const rows of [1, 5, 50]) {
+        const chunks = async (backend: WasmBackend) => {
+          backend.open(slotId(0));
+          return await feed(backend, 0, prompt.slice(0, 55), rows);
+        };
+        expect(await chunks(narrow), `${activations}, ${rows} rows`).toBe(await chunks(wide));
+      }
+    }
+  },
+);
+
 test("a projection with int8 activations stays near f32", async () => {
   for (const bits of [4, 8] as const) {
     // No layers: the head alone, where a deep random model would amplify every difference.
@@ -106,6 +153,26 @@ test("a projection with int8 activations stays near f32", async () => {
     expect(await compare(weights, "int8")).toBeLessThan(0.02);
   }
 });
+
+test.each([4, 8] as const)(
+  "%i bits: a group of the largest int8 values and codes",
+  async (bits) => {
+    const shape = tinyShape({ layerTypes: [], hiddenSize: 128 });
+    const weights = randomWeights(shape, { seed: 12, bits, groupSize: 128 });
+    const largest = (matrix: Matrix): Matrix => {
+      if (matrix.kind !== "affine") return matrix;
+      return {
+        ...matrix,
+        async read(firstRow, count) {
+          const { codes, scales, biases } = await matrix.read(firstRow, count);
+          return { codes: codes.fill(0xff), scales: scales.fill(2 ** -8), biases: biases.fill(0) };
+        },
+      };
+    };
+    const matrix = (path: string) => largest(weights.matrix(path));
+    expect(await compare({ ...weights, matrix }, "int8")).toBeLessThan(1e-3);
+  },
+);
 
 test("a shape that the kernels can't divide is refused by field", async () => {
   const weights = randomWeights(tinyShape({ linearValueDim: 24 }), { seed: 1, bits: "bf16" });

@@ -17,24 +17,17 @@ import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.
 import { copyHeld, HeldStates, heldBytes, type SlotArrays, type StateArrays } from "../held.ts";
 import { checkSnapshot } from "../snapshot.ts";
 import { OpenWindows } from "../windows.ts";
-import { Arena } from "./arena.ts";
-import { ACTIVATIONS_F32, ACTIVATIONS_INT8 } from "./layout.ts";
+import type { Arena } from "./arena.ts";
+import { checkFit, deviceText, placeBackend, type WasmChoice } from "./fit.ts";
 import { PassWriter } from "./pass.ts";
-import { type PassKind, type Places, placeAll, type RowArray } from "./places.ts";
+import type { PassKind, Places, RowArray } from "./places.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { ThreadPool } from "./pool.ts";
 import { probeKernels } from "./probe.ts";
-import { buildProgram } from "./program.ts";
 import { SlotMemory } from "./slot-memory.ts";
-import { checkShapes } from "./support.ts";
 
-/** The kernels' control block and constants lie below. */
-const arenaStart = 4096;
-
-export interface WasmOptions extends BackendOptions {
+export interface WasmOptions extends BackendOptions, WasmChoice {
   readonly platform: WasmPlatform;
-  readonly threads: number;
-  readonly activations: "f32" | "int8";
 }
 
 /**
@@ -85,17 +78,12 @@ export class WasmBackend implements Backend {
   }
 
   static async open(options: WasmOptions): Promise<WasmBackend> {
-    const { weights, platform, threads, activations, onProgress } = options;
-    const drafter = options.drafter?.weights.shape ?? null;
-    checkShapes(weights.shape, drafter);
+    const { weights, platform, activations, onProgress } = options;
+    const placed = placeBackend(options, options);
     const kernels = await probeKernels(platform);
-    const arena = new Arena(arenaStart);
-    const places = placeAll(arena, options, threads);
-    const before = arena.bytes;
-    const kind = activations === "int8" ? ACTIVATIONS_INT8 : ACTIVATIONS_F32;
-    const program = buildProgram(arena, options, places, kind);
-    const weightBytes = arena.bytes - before;
-    await arena.fill(options.memoryBytesMax ?? Number.POSITIVE_INFINITY, onProgress);
+    const { arena, places, program, memory } = placed;
+    await checkFit(placed, options, options);
+    await arena.fill(onProgress);
     const setup = {
       module: kernels.module,
       program: program.at,
@@ -108,16 +96,16 @@ export class WasmBackend implements Backend {
     const { slots, pages, rowsMax, drawsMax } = options;
     const info: BackendInfo = {
       name: "wasm",
-      device: `${threads} thread${threads === 1 ? "" : "s"}`,
+      device: deviceText(options),
       arithmetic: `${simd}, ${kernels.fused ? "fused" : "unfused"} multiply-add, ${activations} activations`,
       activations,
       shape: weights.shape,
-      drafter,
+      drafter: options.drafter?.weights.shape ?? null,
       slots,
       pages,
       rowsMax,
       drawsMax,
-      memory: { weightBytes, ...places.memory },
+      memory,
     };
     return new WasmBackend(options, arena, places, pool, info);
   }

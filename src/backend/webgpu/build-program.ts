@@ -1,11 +1,9 @@
-import { blockSteps, contextSteps } from "../../model/drafter-steps.ts";
-import { forwardSteps, type Step } from "../../model/forward.ts";
-import { stepTensors } from "../../weights/tensors.ts";
+import type { Step } from "../../model/forward.ts";
 import type { DeviceMemory } from "./device-memory.ts";
-import { partsOf } from "./matrices.ts";
 import type { Pipelines } from "./pipelines.ts";
 import type { Places } from "./places.ts";
 import { type Program, ProgramBuilder, type ProgramOptions } from "./program.ts";
+import { headRowsOf, programSteps } from "./program-steps.ts";
 import { addAttend, addRope } from "./steps-attention.ts";
 import {
   addContextRope,
@@ -19,9 +17,10 @@ import { addGdn } from "./steps-gdn.ts";
 import { addProject } from "./steps-project.ts";
 import { addEmbed, addNorm, addSwiglu, addTap } from "./steps-rows.ts";
 import { addTopk } from "./steps-topk.ts";
-import { tilePartsOf } from "./tiles.ts";
+import { synthesiser } from "./synthesise.ts";
+import { placeWeights } from "./weight-places.ts";
 
-/** Uploads the weights, compiles the kernels and lays out the dispatches of each kind of pass. */
+/** Places and fills the weights, compiles the kernels and lays out the dispatches of each kind of pass. */
 export async function buildProgram(
   device: GPUDevice,
   memory: DeviceMemory,
@@ -29,17 +28,11 @@ export async function buildProgram(
   options: ProgramOptions,
   places: Places,
 ): Promise<Program> {
-  const { weights, drafter, taps } = options;
-  const shape = drafter?.weights.shape ?? null;
-  const headRows = headRowsOf(options);
-  const sections = {
-    pass: forwardSteps(weights.shape, taps, shape?.featureLayers),
-    extend: shape ? contextSteps(shape) : [],
-    draft: shape ? blockSteps(shape, headRows) : [],
-  };
-  const steps = Object.values(sections).flat();
-  const most = dispatchesMax(steps, options, device.limits.maxStorageBufferBindingSize);
-  const builder = await ProgramBuilder.create(device, memory, pipelines, options, places, most);
+  const sections = programSteps(options);
+  const total = Object.values(sections).flat().length;
+  const weights = await placeWeights(memory, options, places.arrays);
+  const synthesise = options.synthetic ? synthesiser(device, memory) : null;
+  const builder = new ProgramBuilder(device, pipelines, options, places, weights, synthesise);
   let done = 0;
   for (const section of ["pass", "extend", "draft"] as const) {
     builder.begin(section);
@@ -47,37 +40,13 @@ export async function buildProgram(
     for (const step of sections[section]) {
       if (step.op === "tap") await addTap(builder, tapsDone++);
       else await addStep(builder, step);
-      options.onProgress?.(++done, steps.length);
+      options.onProgress?.(++done, total);
     }
-    if (section === "pass") await addTopk(builder, weights.shape.vocabSize);
-    if (section === "draft" && shape) await addTopk(builder, headRows);
+    if (section === "pass") await addTopk(builder, options.weights.shape.vocabSize);
+    if (section === "draft" && options.drafter) await addTopk(builder, headRowsOf(options));
   }
-  if (shape) await addFeatureMove(builder);
+  if (options.drafter) await addFeatureMove(builder);
   return builder.program;
-}
-
-/** How many tokens, from id 0 on, drafts may propose. */
-export const headRowsOf = ({
-  weights,
-  drafter,
-}: Pick<ProgramOptions, "weights" | "drafter">): number =>
-  drafter?.vocabulary ?? weights.shape.vocabSize;
-
-/** How many dispatches the steps take at most: a few each, and one for each part of a matrix. */
-function dispatchesMax(
-  steps: readonly Step[],
-  { weights, drafter, arithmetic }: ProgramOptions,
-  bindingBytesMax: number,
-): number {
-  const { matrix } = stepTensors(weights, drafter?.weights ?? null);
-  const partsIn = arithmetic === "f16" ? tilePartsOf : partsOf;
-  const parts = steps.flatMap(matricesOf).map((path) => partsIn(matrix(path), bindingBytesMax));
-  return parts.reduce((sum, count) => sum + count, 4 * steps.length + 5);
-}
-
-function matricesOf(step: Step): string[] {
-  if (step.op === "embed") return [step.matrix];
-  return step.op === "project" ? step.projections.map(({ matrix }) => matrix) : [];
 }
 
 async function addStep(builder: ProgramBuilder, step: Exclude<Step, { op: "tap" }>): Promise<void> {

@@ -40,6 +40,16 @@ const wantedLimits = [
   "maxComputeWorkgroupStorageSize",
 ] as const;
 
+/** The features that a device of the adapter is opened with. */
+export const featuresOf = (adapter: GPUAdapter): GPUFeatureName[] => [
+  ...wantedFeatures.filter((name) => adapter.features.has(name)),
+  ...(hasMatrixUnit(adapter) ? [matrixFeature] : []),
+];
+
+/** What people know the adapter by. */
+export const nameOf = ({ info }: GPUAdapter): string =>
+  info.description || `${info.vendor} ${info.architecture}`;
+
 /** An opened device and what it is. */
 export interface OpenDevice {
   readonly device: GPUDevice;
@@ -56,8 +66,7 @@ export async function openDevice(
   adapterName: string | null,
 ): Promise<OpenDevice> {
   const adapter = await requestAdapter(platform, adapterName);
-  const requiredFeatures = wantedFeatures.filter((name) => adapter.features.has(name));
-  if (hasMatrixUnit(adapter)) requiredFeatures.push(matrixFeature);
+  const requiredFeatures = featuresOf(adapter);
   const requiredLimits = Object.fromEntries(
     wantedLimits.map((name) => [name, adapter.limits[name]]),
   );
@@ -68,11 +77,10 @@ export async function openDevice(
     throw new BackendError(`The WebGPU adapter gave no device: ${messageOf(cause)}`, cause);
   }
   const { vendor, architecture, description } = adapter.info;
-  const name = description || `${vendor} ${architecture}`;
   return {
     device,
     guard: new DeviceGuard(device),
-    description: name,
+    description: nameOf(adapter),
     identity: `${platform.implementation}, ${vendor} ${architecture} ${description}`,
     features: new Set<string>(requiredFeatures),
   };

@@ -1,11 +1,10 @@
-import { MemoryError, type MemorySentence } from "../../errors.ts";
-import { pageRows } from "../../limits.ts";
-import { matrixPaths } from "../../model/forward.ts";
-import { drafterMatrixRoles } from "../../weights/drafter-roles.ts";
+import { MemoryError, type MemorySentence, memoryText, modelSentence } from "../../errors.ts";
+import type { MemoryUse, PlannedMemory } from "../backend.ts";
+import { sumOf } from "../memory-use.ts";
+import { type Fits, whatFits } from "../what-fits.ts";
 import { type BufferSource, bufferBytes } from "./device-memory.ts";
-import { matrixBytes } from "./matrices.ts";
 import { type PlaceOptions, placeAll } from "./places.ts";
-import { tileBytes } from "./tiles.ts";
+import { placeWeights } from "./weight-places.ts";
 
 /** What a device can hold. */
 export interface Room {
@@ -21,35 +20,30 @@ export const roomOf = (
   bytes: number,
 ): Room => ({ bytes, bufferBytes: Math.min(maxBufferSize, maxStorageBufferBindingSize) });
 
+/** What would be taken, and whether there is room for it. */
+export async function planMemory(options: PlaceOptions, room: Room): Promise<PlannedMemory> {
+  const need = await needOf(options, room);
+  const short = shortOf(need, room);
+  return { memory: need.memory, refusal: short && memoryText(...short) };
+}
+
 /**
  * Refuses what can't fit before any of it is taken.
  * @throws MemoryError with both numbers and what would fit
  */
 export async function checkFit(options: PlaceOptions, room: Room): Promise<void> {
-  const need = await needOf(options, room);
-  if (fits(need, room)) return;
-  const hint = await whatFits(options, room);
-  if (need.bytes > room.bytes) throw new MemoryError(need.bytes, room.bytes, hint);
-  const sentence: MemorySentence = (needed, most) =>
-    `"${need.widest.label}" would be one buffer of ${needed}, and this device binds at most ${most}.`;
-  throw new MemoryError(need.widest.bytes, room.bufferBytes, hint, sentence);
+  const short = shortOf(await needOf(options, room), room);
+  if (short) throw await refusalOf(options, room, short);
 }
 
 /** What to tell where the device gave `room` and no more. */
 export async function wasRefused(options: PlaceOptions, room: Room): Promise<MemoryError> {
-  const need = await needOf(options, room);
-  if (need.bytes > room.bytes) {
-    return new MemoryError(need.bytes, room.bytes, await whatFits(options, room));
-  }
-  // Only vectors were left, which the need leaves out.
-  const hint = "That was almost enough: end what else uses the GPU, or take a smaller context.";
-  const sentence: MemorySentence = (_, given) => `The device gave ${given} and refused more.`;
-  return new MemoryError(need.bytes, room.bytes, hint, sentence);
+  const { memory } = await needOf(options, room);
+  return await refusalOf(options, room, [sumOf(memory), room.bytes, modelSentence]);
 }
 
 interface Need {
-  /** Beside norms and other vectors, which are small. */
-  readonly bytes: number;
+  readonly memory: MemoryUse;
   /** The largest buffer; matrices don't count, because they are split. */
   readonly widest: { readonly label: string; readonly bytes: number };
 }
@@ -75,41 +69,30 @@ class Sum implements BufferSource {
 
 async function needOf(options: PlaceOptions, room: Room): Promise<Need> {
   const sum = new Sum(room);
-  await placeAll(sum, options);
-  return { bytes: sum.bytes + weightBytesOf(options), widest: sum.widest };
+  const places = await placeAll(sum, options);
+  const { bytes, widest } = sum;
+  await placeWeights(sum, options, places.arrays);
+  return { memory: { weightBytes: sum.bytes - bytes, ...places.memory }, widest };
 }
 
-function weightBytesOf({ weights, drafter, arithmetic }: PlaceOptions): number {
-  const bytesOf = arithmetic === "f16" ? tileBytes : matrixBytes;
-  // A tied head is the embedding once more.
-  const matrices = new Set(matrixPaths(weights.shape).map((path) => weights.matrix(path)));
-  const roles = drafter ? drafterMatrixRoles(drafter.weights.shape) : [];
-  for (const { path } of roles) matrices.add(drafter!.weights.matrix(path));
-  return [...matrices].reduce((sum, matrix) => sum + bytesOf(matrix), 0);
+/** What is needed of something, the most that there is of it, and how to say so. */
+type Short = readonly [needed: number, most: number, sentence: MemorySentence];
+
+/** Null where all fits. */
+function shortOf({ memory, widest }: Need, room: Room): Short | null {
+  const bytes = sumOf(memory);
+  if (bytes > room.bytes) return [bytes, room.bytes, modelSentence];
+  if (widest.bytes <= room.bufferBytes) return null;
+  const sentence: MemorySentence = (needed, most) =>
+    `"${widest.label}" would be one buffer of ${needed}, and this device binds at most ${most}.`;
+  return [widest.bytes, room.bufferBytes, sentence];
 }
 
-const fits = ({ bytes, widest }: Need, room: Room): boolean =>
-  bytes <= room.bytes && widest.bytes <= room.bufferBytes;
-
-async function whatFits(options: PlaceOptions, room: Room): Promise<string> {
-  const all = await contextThatFits(options, options.slots, room);
-  const one = options.slots > 1 ? await contextThatFits(options, 1, room) : 0;
-  const choices = [
-    ...(all > 0 ? [`a context of ${all} tokens`] : []),
-    ...(one > all ? [`one slot with a context of ${one} tokens`] : []),
-  ];
-  if (choices.length > 0) return `What would fit: ${choices.join(", or ")}.`;
-  return "No context is small enough: take a smaller model, or one of fewer bits.";
-}
-
-/** The most tokens, up to those asked for, that every slot could have; 0 where not even a page fits. */
-async function contextThatFits(options: PlaceOptions, slots: number, room: Room): Promise<number> {
-  let known = 0;
-  let over = Math.floor(options.pages / options.slots) + 1;
-  while (over - known > 1) {
-    const pages = Math.floor((known + over) / 2);
-    if (fits(await needOf({ ...options, slots, pages: pages * slots }, room), room)) known = pages;
-    else over = pages;
-  }
-  return known * pageRows;
+async function refusalOf(
+  options: PlaceOptions,
+  room: Room,
+  [needed, most, sentence]: Short,
+): Promise<MemoryError> {
+  const fits: Fits = async (sizes) => !shortOf(await needOf({ ...options, ...sizes }, room), room);
+  return new MemoryError(needed, most, await whatFits(options, fits), sentence);
 }

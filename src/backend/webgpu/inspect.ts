@@ -1,6 +1,7 @@
 import { hasMatrixUnit, openDevice, requestAdapter } from "./device.ts";
 import type { GpuPlatform } from "./platform.ts";
 import { measureReadBandwidth, type ReadBandwidth } from "./read-bandwidth.ts";
+import { isSoftware } from "./support.ts";
 
 /** Limits that decide what fits and how it is computed. */
 const toldLimits = [
@@ -34,7 +35,11 @@ export interface AdapterReport {
 export interface GpuReport {
   readonly adapters: readonly AdapterReport[];
   /** The adapter that an engine would take, and how fast it reads. */
-  readonly chosen: { readonly description: string; readonly read: ReadBandwidth };
+  readonly chosen: {
+    readonly description: string;
+    readonly software: boolean;
+    readonly read: ReadBandwidth;
+  };
 }
 
 /**
@@ -55,7 +60,7 @@ export async function inspectGpu(
   try {
     const read = await measureReadBandwidth(device);
     guard.check();
-    return { adapters, chosen: { description, read } };
+    return { adapters, chosen: { description, software: isSoftware(device), read } };
   } finally {
     device.destroy();
   }

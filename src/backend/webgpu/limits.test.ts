@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { namedShape, shapeNames } from "../../cli/bench/shapes.ts";
 import { pageId, slotId } from "../../ids.ts";
 import { type DrafterShape, tinyDrafterShape } from "../../model/drafter-shape.ts";
 import { planPass } from "../../model/plan.ts";
+import { namedShape, shapeNames } from "../../model/released-shapes.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";

@@ -1,7 +1,7 @@
 import { widen } from "../../weights/floats.ts";
 import { unpackCodes } from "../../weights/packing.ts";
 import type { AffineMatrix, Matrix } from "../../weights/weights.ts";
-import type { DeviceMemory } from "./device-memory.ts";
+import type { BufferSource } from "./device-memory.ts";
 
 /** Columns of a step, and the lanes that share it (kernels/project.wgsl). */
 const stepColumns = 1024;
@@ -69,12 +69,6 @@ function partRowsMax(matrix: Matrix, bindingBytesMax: number): number {
 export const partsOf = (matrix: Matrix, bindingBytesMax: number): number =>
   Math.ceil(matrix.rows / partRowsMax(matrix, bindingBytesMax));
 
-/** Bytes that a matrix takes on the device. */
-export function matrixBytes(matrix: Matrix): number {
-  const { rowBytes, groups, scaleBytes } = layoutOf(matrix);
-  return matrix.rows * (rowBytes + (matrix.kind === "affine" ? groups * scaleBytes : 0));
-}
-
 /** Fills a synthetic matrix on the device. */
 export type Synthesise = (
   codes: GPUBuffer,
@@ -86,17 +80,15 @@ export type Synthesise = (
   scaleForm: "bf16" | "f16" | "f32Split",
 ) => Promise<void>;
 
-/** Uploads a matrix a few rows at a time, in the layout of kernels/project.wgsl. */
-export async function uploadMatrix(
-  device: GPUDevice,
-  memory: DeviceMemory,
+/** Takes the buffers of a matrix, in the layout of kernels/project.wgsl. */
+export async function placeMatrix(
+  memory: BufferSource,
   label: string,
   matrix: Matrix,
-  synthesise: Synthesise | null,
 ): Promise<DeviceMatrix> {
   const { kind, steps, groups, scaleBytes, rowBytes } = layoutOf(matrix);
   const affine = matrix.kind === "affine";
-  const partRows = partRowsMax(matrix, device.limits.maxStorageBufferBindingSize);
+  const partRows = partRowsMax(matrix, memory.bufferBytesMax);
   const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST;
   const parts: MatrixPart[] = [];
   for (let firstRow = 0; firstRow < matrix.rows; firstRow += partRows) {
@@ -108,7 +100,30 @@ export async function uploadMatrix(
       usage,
     );
     parts.push({ firstRow, rows, codes, scales });
-    if (affine && matrix.synthetic && synthesise) {
+  }
+  const chunks = kind / 4;
+  return {
+    rows: matrix.rows,
+    cols: matrix.cols,
+    steps,
+    groups,
+    groupSize: affine ? matrix.groupSize : matrix.cols,
+    defines: { KIND: kind, CHUNKS: chunks, VECTORS: 8 / chunks },
+    scaleBytes,
+    parts,
+  };
+}
+
+/** Fills a placed matrix, a few rows at a time. */
+export async function fillMatrix(
+  device: GPUDevice,
+  matrix: Matrix,
+  { parts }: DeviceMatrix,
+  synthesise: Synthesise | null,
+): Promise<void> {
+  const { kind, steps, groups, scaleBytes, rowBytes } = layoutOf(matrix);
+  for (const { firstRow, rows, codes, scales } of parts) {
+    if (matrix.kind === "affine" && matrix.synthetic && synthesise) {
       const bytes = rows * groups * scaleBytes;
       await synthesise(codes, scales, matrix, rows * rowBytes, bytes, "bf16");
       continue;
@@ -123,17 +138,6 @@ export async function uploadMatrix(
       }
     }
   }
-  const chunks = kind / 4;
-  return {
-    rows: matrix.rows,
-    cols: matrix.cols,
-    steps,
-    groups,
-    groupSize: affine ? matrix.groupSize : matrix.cols,
-    defines: { KIND: kind, CHUNKS: chunks, VECTORS: 8 / chunks },
-    scaleBytes,
-    parts,
-  };
 }
 
 interface PackedRows {

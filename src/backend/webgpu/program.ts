@@ -1,16 +1,18 @@
+import { invariant } from "../../errors.ts";
 import type { DrafterShape } from "../../model/drafter-shape.ts";
 import type { RowBuffer } from "../../model/forward.ts";
 import { type DerivedSizes, derivedSizes, type ModelShape } from "../../model/shape.ts";
 import { type StepTensors, stepTensors } from "../../weights/tensors.ts";
+import type { Matrix } from "../../weights/weights.ts";
 import type { AttentionCut } from "./attention-cut.ts";
-import type { DeviceMemory } from "./device-memory.ts";
-import { type DeviceMatrix, type Synthesise, uploadMatrix } from "./matrices.ts";
+import { bufferBytes } from "./device-memory.ts";
+import { type DeviceMatrix, fillMatrix, type Synthesise } from "./matrices.ts";
 import type { Kernel, KernelName, Pipelines } from "./pipelines.ts";
 import type { PlaceOptions, Places } from "./places.ts";
 import type { Defines } from "./preprocess.ts";
 import type { InputName, RowArray } from "./row-arrays.ts";
-import { synthesiser } from "./synthesise.ts";
-import { type DeviceTiles, type TileMember, uploadTiles } from "./tiles.ts";
+import { type DeviceTiles, fillTiles, type TileMember } from "./tiles.ts";
+import { parameterBytes, type WeightPlaces } from "./weight-places.ts";
 
 /** What a program is built for. */
 export interface ProgramOptions extends PlaceOptions {
@@ -82,9 +84,6 @@ export type Section = "pass" | "keep" | "extend" | "draft";
 /** The dispatches of each kind of pass. */
 export type Program = Readonly<Record<Section, readonly Instruction[]>>;
 
-/** Bytes from one instruction's parameters to the next: the largest alignment that adapters ask. */
-const parameterBytes = 256;
-
 /** What the next norm adds to the residual stream before it norms it. */
 export interface Pending {
   readonly update: RowArray;
@@ -119,23 +118,24 @@ export class ProgramBuilder {
     draft: [],
   };
   readonly #defines: Readonly<Record<"target" | "drafter", Defines>>;
-  readonly #memory: DeviceMemory;
-  readonly #matrices = new Map<object, DeviceMatrix>();
-  readonly #tiles = new Map<object, DeviceTiles>();
-  readonly #parameters: GPUBuffer;
+  readonly #weights: WeightPlaces;
+  /** Matrices that are filled, or the first of those that lie side by side. */
+  readonly #filled = new Set<Matrix>();
   #parametersUsed = 0;
   readonly #synthesise: Synthesise | null;
 
-  private constructor(
+  /** @param synthesise fills synthetic matrices; null: they are read */
+  constructor(
     device: GPUDevice,
-    memory: DeviceMemory,
     pipelines: Pipelines,
     options: ProgramOptions,
     places: Places,
-    parameters: GPUBuffer,
+    weights: WeightPlaces,
+    synthesise: Synthesise | null,
   ) {
     this.device = device;
-    this.#memory = memory;
+    this.#weights = weights;
+    this.#synthesise = synthesise;
     this.pipelines = pipelines;
     this.options = options;
     const drafter = options.drafter?.weights ?? null;
@@ -144,7 +144,6 @@ export class ProgramBuilder {
     this.drafter = drafter?.shape ?? null;
     this.sizes = derivedSizes(this.shape);
     this.places = places;
-    this.#parameters = parameters;
     const target = {
       ...shapeDefines(this.shape),
       INPUT_F16: Number(options.arithmetic === "f16"),
@@ -153,22 +152,6 @@ export class ProgramBuilder {
       target,
       drafter: { ...target, ...(drafter && drafterDefines(drafter.shape)) },
     };
-    this.#synthesise = options.synthetic ? synthesiser(device, memory) : null;
-  }
-
-  /** An empty program with room for the parameters of `instructionsMax` dispatches. */
-  static async create(
-    device: GPUDevice,
-    memory: DeviceMemory,
-    pipelines: Pipelines,
-    options: ProgramOptions,
-    places: Places,
-    instructionsMax: number,
-  ): Promise<ProgramBuilder> {
-    const usage = GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST;
-    const bytes = parameterBytes * instructionsMax;
-    const parameters = await memory.create("parameters", bytes, usage);
-    return new ProgramBuilder(device, memory, pipelines, options, places, parameters);
   }
 
   /** What follows belongs to passes of this kind. */
@@ -267,9 +250,10 @@ export class ProgramBuilder {
     this.#parametersUsed += parameterBytes;
     const words = new Uint32Array(16);
     words.set(parameters);
-    this.device.queue.writeBuffer(this.#parameters, offset, words);
+    const { parameters: buffer } = this.#weights;
+    this.device.queue.writeBuffer(buffer, offset, words);
     const resources: GPUBufferBinding[] = [
-      { buffer: this.#parameters, offset, size: 64 },
+      { buffer, offset, size: 64 },
       { buffer: this.#passOf(section) },
       ...buffers.map((bound) => ("buffer" in bound ? bound : { buffer: bound })),
     ];
@@ -292,34 +276,37 @@ export class ProgramBuilder {
     return this.array(name).stride;
   }
 
-  /** A tied head is the embedding's own matrix, and a drafter's are the target's: uploaded once. */
+  /** Filled the first time that it is asked for. */
   async matrix(path: string): Promise<DeviceMatrix> {
     const matrix = this.tensors.matrix(path);
-    const known = this.#matrices.get(matrix);
-    if (known) return known;
-    const uploaded = await uploadMatrix(this.device, this.#memory, path, matrix, this.#synthesise);
-    this.#matrices.set(matrix, uploaded);
-    return uploaded;
+    const placed = this.#weights.matrices.get(matrix)!;
+    if (this.#isNew(matrix)) await fillMatrix(this.device, matrix, placed, this.#synthesise);
+    return placed;
   }
 
   /** Matrices of one form and input, side by side. */
-  async tiles(label: string, members: readonly TileMember[]): Promise<DeviceTiles> {
+  async tiles(members: readonly TileMember[]): Promise<DeviceTiles> {
     const { matrix } = members[0]!;
-    const known = members.length === 1 ? this.#tiles.get(matrix) : undefined;
-    if (known) return known;
-    const { device } = this;
-    const uploaded = await uploadTiles(device, this.#memory, label, members, this.#synthesise);
-    if (members.length === 1) this.#tiles.set(matrix, uploaded);
-    return uploaded;
+    const placed = this.#weights.tiles.get(matrix)!;
+    if (this.#isNew(matrix)) await fillTiles(this.device, members, placed, this.#synthesise);
+    return placed;
+  }
+
+  #isNew(matrix: Matrix): boolean {
+    if (this.#filled.has(matrix)) return false;
+    this.#filled.add(matrix);
+    return true;
   }
 
   async vector(path: string): Promise<GPUBuffer> {
-    return await this.upload(path, await this.tensors.vector(path));
+    return this.upload(path, await this.tensors.vector(path));
   }
 
-  async upload(label: string, values: Float32Array): Promise<GPUBuffer> {
-    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST;
-    const buffer = await this.#memory.create(label, values.byteLength, usage);
+  /** Fills the buffer that was placed for a step's small tensors. */
+  upload(label: string, values: Float32Array): GPUBuffer {
+    const buffer = this.#weights.vectors.get(label)!;
+    const fits = buffer.size === bufferBytes(values.byteLength);
+    invariant(fits, `${label}: ${values.length} floats where ${buffer.size} bytes were placed`);
     this.device.queue.writeBuffer(buffer, 0, Float32Array.from(values));
     return buffer;
   }

@@ -17,7 +17,7 @@ import {
   variantFor,
   variantsFor,
 } from "./projection-layout.ts";
-import { type DeviceTiles, formDefines, tileRows, uploadTiles } from "./tiles.ts";
+import { type DeviceTiles, fillTiles, formDefines, placeTiles, tileRows } from "./tiles.ts";
 
 const seed = 20_261_130;
 const caseCount = 60;
@@ -180,7 +180,9 @@ async function check(
   const { device, guard } = open;
   const memory = new DeviceMemory({ device, guard });
   const matrix = matrixOf(each, index);
-  const tiles = await uploadTiles(device, memory, "case", [{ matrix, at: 0 }], null);
+  const members = [{ matrix, at: 0 }];
+  const tiles = await placeTiles(memory, "case", members);
+  await fillTiles(device, members, tiles, null);
   const x = inputs(each, roundUp(each.rows, tileRows), tiles.blocks, index);
   const { kind } = tiles.form;
   const { blocks } = tiles;

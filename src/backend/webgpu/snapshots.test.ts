@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { namedShape } from "../../cli/bench/shapes.ts";
 import { tinyDrafterShape } from "../../model/drafter-shape.ts";
+import { namedShape } from "../../model/released-shapes.ts";
 import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import { buildProgram } from "./build-program.ts";

@@ -32,7 +32,7 @@ export async function addRope(
       builder.buffer("queryGate"),
       builder.buffer("key"),
       builder.buffer("value"),
-      await builder.upload(`${module} norms`, norms),
+      builder.upload(`${module} norms`, norms),
       builder.buffer("query"),
       places.kv.keys[layer]!,
       places.kv.values[layer]!,

@@ -46,7 +46,7 @@ export async function addGdn(
       builder.buffer("z"),
       builder.buffer("b"),
       builder.buffer("a"),
-      await builder.upload(`${module} vectors`, await vectorsOf(builder, module)),
+      builder.upload(`${module} vectors`, await vectorsOf(builder, module)),
       history,
       state,
       builder.buffer("mixed"),

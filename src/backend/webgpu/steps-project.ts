@@ -1,13 +1,12 @@
 import { invariant } from "../../errors.ts";
-import type { Projection, Step } from "../../model/forward.ts";
+import type { Projection } from "../../model/forward.ts";
 import { matrixFeature } from "./device.ts";
 import type { Kernel } from "./pipelines.ts";
 import type { ProgramBuilder } from "./program.ts";
 import { partAt, roundUp, type TileVariant, variantFor, variantsFor } from "./projection-layout.ts";
-import type { InputName, RowArray } from "./row-arrays.ts";
-import { type DeviceTiles, formDefines, sameForm, type TileMember, tileRows } from "./tiles.ts";
-
-type Project = Step & { readonly op: "project" };
+import type { RowArray } from "./row-arrays.ts";
+import { inputOf, type Project, tileRuns, updateOf } from "./tile-runs.ts";
+import { type DeviceTiles, formDefines, tileRows } from "./tiles.ts";
 
 /** Rows that one reading of the weights serves, and weight rows a lane group takes at a time (f32). */
 const rowVariants: readonly { readonly rows: number; readonly weightRows: number }[] = [
@@ -26,12 +25,6 @@ export async function addProject(builder: ProgramBuilder, step: Project): Promis
   } else {
     await addTiles(builder, step);
   }
-}
-
-/** An MLP's product has a buffer of its own here. */
-function inputOf({ input }: Project): InputName {
-  if (input === "gate") return "activated";
-  return input === "draftGate" ? "draftActivated" : (input as InputName);
 }
 
 async function addLanes(
@@ -98,33 +91,15 @@ async function addLanes(
 }
 
 async function addTiles(builder: ProgramBuilder, step: Project): Promise<void> {
-  const { updates } = builder.places.arrays;
-  const input = inputOf(step);
+  const { arrays } = builder.places;
   const { accumulate, out, rows: rowsWanted } = step.projections[0]!;
-  const update = accumulate || out === "draftOut" ? updates.get(input)! : null;
+  const update = updateOf(step, arrays);
   const output = update ?? builder.array(out);
-  const members = step.projections.map(({ matrix: path, out: name, outAt = 0 }) => {
-    const matrix = builder.tensors.matrix(path);
-    return { matrix, at: update ? 0 : builder.array(name).offset + partAt(outAt, matrix.rows) };
-  });
-  members.sort((a, b) => a.at - b.at);
-  for (const alike of runsOfOneForm(members)) {
-    const tiles = await builder.tiles(step.projections[0]!.matrix, alike);
-    await addTileDispatches(builder, step, tiles, output, rowsWanted);
+  for (const run of tileRuns(step, builder.tensors, arrays)) {
+    await addTileDispatches(builder, step, await builder.tiles(run), output, rowsWanted);
   }
   if (accumulate) builder.pending = { update: output, convolution: null };
   else if (update) builder.sublayer = output;
-}
-
-/** Neighbours that may lie in one matrix. */
-function runsOfOneForm(members: readonly TileMember[]): TileMember[][] {
-  const runs: TileMember[][] = [];
-  for (const member of members) {
-    const run = runs.at(-1);
-    if (run && sameForm(run[0]!.matrix, member.matrix)) run.push(member);
-    else runs.push([member]);
-  }
-  return runs;
 }
 
 async function addTileDispatches(

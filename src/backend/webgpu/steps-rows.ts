@@ -10,7 +10,7 @@ export async function addEmbed(builder: ProgramBuilder, path: string): Promise<v
   const out = builder.buffer("hidden");
   const stride = builder.stride("hidden");
   if (builder.options.arithmetic === "f16") {
-    const { blocks, form, parts } = await builder.tiles(path, [
+    const { blocks, form, parts } = await builder.tiles([
       { matrix: builder.tensors.matrix(path), at: 0 },
     ]);
     for (const { codes, scales, firstColumn, columns } of parts) {

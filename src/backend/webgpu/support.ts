@@ -5,21 +5,24 @@ import { matrixFeature, type OpenDevice } from "./device.ts";
 import type { KvType } from "./kv-pages.ts";
 import type { Arithmetic } from "./projection-layout.ts";
 
+/** What a device, open or not yet, can compute with. */
+export type Abilities = Pick<OpenDevice, "features" | "description">;
+
 /** What projections compute with. */
 export function arithmeticFor(
   activations: "auto" | Arithmetic,
-  { device, description }: OpenDevice,
+  { features, description }: Abilities,
 ): Arithmetic {
-  if (activations === "f16" && !device.features.has("shader-f16")) {
+  if (activations === "f16" && !features.has("shader-f16")) {
     throw new InputError(`${description} has no f16 arithmetic. Use --activations f32.`);
   }
   if (activations !== "auto") return activations;
-  return device.features.has(matrixFeature) ? "f16" : "f32";
+  return features.has(matrixFeature) ? "f16" : "f32";
 }
 
 /** @throws InputError where keys and values can't be stored so */
-export function checkKv(kv: KvType, { device, description }: OpenDevice): void {
-  if (kv === "f32" || device.features.has("shader-f16")) return;
+export function checkKv(kv: KvType, { features, description }: Abilities): void {
+  if (kv === "f32" || features.has("shader-f16")) return;
   throw new InputError(`${description} has no 16-bit floats. Use --kv f32.`);
 }
 

@@ -1,7 +1,7 @@
 import { f16FromF32, widen } from "../../weights/floats.ts";
 import { unpackCodes } from "../../weights/packing.ts";
 import type { Matrix } from "../../weights/weights.ts";
-import type { DeviceMemory } from "./device-memory.ts";
+import type { BufferSource } from "./device-memory.ts";
 import type { Synthesise } from "./matrices.ts";
 import type { Defines } from "./preprocess.ts";
 
@@ -80,12 +80,6 @@ function blockBytes({ kind, scaleWords }: TileForm, blocks: number): BlockBytes 
   return { codes: blocks * kind * 128, scales: blocks * scaleWords * 64 };
 }
 
-/** Bytes that a matrix of its own takes on the device. */
-export function tileBytes(matrix: Matrix): number {
-  const { codes, scales } = blockBytes(tileForm(matrix), blocksOf(matrix.cols));
-  return (Math.ceil(matrix.rows / tileRows) * tileRows * (codes + scales)) / blockRows;
-}
-
 /** Columns of output that one part has where a binding has at most `bindingBytesMax`. */
 function partColumnsMax(form: TileForm, blocks: number, bindingBytesMax: number): number {
   const bytes = (tileRows / blockRows) * blockBytes(form, blocks).codes;
@@ -98,13 +92,11 @@ export function tilePartsOf(matrix: Matrix, bindingBytesMax: number): number {
   return Math.ceil(matrix.rows / most) + 1;
 }
 
-/** Uploads matrices of one form and input, a few rows at a time. */
-export async function uploadTiles(
-  device: GPUDevice,
-  memory: DeviceMemory,
+/** Takes the buffers of matrices of one form and input. */
+export async function placeTiles(
+  memory: BufferSource,
   label: string,
   members: readonly TileMember[],
-  synthesise: Synthesise | null,
 ): Promise<DeviceTiles> {
   const first = members[0]!.matrix;
   const form = tileForm(first);
@@ -112,7 +104,7 @@ export async function uploadTiles(
   const begin = members[0]!.at;
   const last = members.at(-1)!;
   const end = begin + Math.ceil((last.at - begin + last.matrix.rows) / tileRows) * tileRows;
-  const most = partColumnsMax(form, blocks, device.limits.maxStorageBufferBindingSize);
+  const most = partColumnsMax(form, blocks, memory.bufferBytesMax);
   const bytes = blockBytes(form, blocks);
   const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST;
   const parts: TilePart[] = [];
@@ -121,16 +113,30 @@ export async function uploadTiles(
     const count = columns / blockRows;
     const codes = await memory.create(label, count * bytes.codes, usage);
     const scales = await memory.create(`${label} scales`, count * bytes.scales, usage);
-    const part = { firstColumn, columns, codes, scales };
-    parts.push(part);
+    parts.push({ firstColumn, columns, codes, scales });
+  }
+  return { blocks, form, parts };
+}
+
+/** Fills what was placed for the members, a few rows at a time. */
+export async function fillTiles(
+  device: GPUDevice,
+  members: readonly TileMember[],
+  { blocks, form, parts }: DeviceTiles,
+  synthesise: Synthesise | null,
+): Promise<void> {
+  const first = members[0]!.matrix;
+  const bytes = blockBytes(form, blocks);
+  for (const part of parts) {
     if (synthesise && first.kind === "affine" && members.every(isSynthetic)) {
+      const { codes, scales, columns } = part;
+      const count = columns / blockRows;
       const scaleForm = form.kind === 4 ? "f16" : "f32Split";
       await synthesise(codes, scales, first, count * bytes.codes, count * bytes.scales, scaleForm);
     } else {
       for (const member of members) await fillPart(device, part, member, form, blocks);
     }
   }
-  return { blocks, form, parts };
 }
 
 const isSynthetic = ({ matrix }: TileMember) => matrix.kind === "affine" && matrix.synthetic;

@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { InputError } from "../../errors.ts";
 import { parallelDefault, roundRowsMax } from "../../limits.ts";
+import { shapeNames } from "../../model/released-shapes.ts";
 import type { GpuChoice } from "../../node.ts";
 import { gpuActivations } from "../../open-model.ts";
 import type { AffineBits } from "../../weights/weights.ts";
@@ -10,11 +11,11 @@ import { wholeNumber } from "../values.ts";
 import { benchDecode, type DecodeReport } from "./decode.ts";
 import { benchDrafted, type DraftedCaseReport } from "./drafted.ts";
 import { addServeOptions, type ServeBenchFlags, serveBench } from "./serve-command.ts";
-import { shapeNames } from "./shapes.ts";
 import type { Spread } from "./spread.ts";
 import { benchStreamSteps } from "./stream-steps.ts";
 import { benchStreams, type StreamsCaseReport } from "./streams.ts";
 import { benchSynthetic } from "./synthetic.ts";
+import { benchSyntheticCpu } from "./synthetic-cpu.ts";
 
 interface BenchFlags extends ServeBenchFlags {
   readonly busy?: boolean;
@@ -36,9 +37,10 @@ export function benchCommand(io: CliIo): Command {
         .default(5),
     )
     .addOption(
-      new Option("--shape <size>", "random weights of this size, made on the GPU").choices(
-        shapeNames,
-      ),
+      new Option(
+        "--shape <size>",
+        "random weights of this size, made on the GPU; with --backend wasm, in memory",
+      ).choices(shapeNames),
     )
     .addOption(
       new Option("--bits <n>", "with --shape: bits a weight, in groups of 64")
@@ -87,6 +89,12 @@ export function benchCommand(io: CliIo): Command {
     }
     if (name !== "decode")
       throw new InputError(`There is no bench ${name}: decode, drafted, serve, streams.`);
+    if (flags.shape !== undefined && flags.backend === "wasm") {
+      const options = { shape: flags.shape, bits: flags.bits, choice: openOptions(flags) };
+      const report = await benchSyntheticCpu(options, flags.repeats);
+      io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+      return;
+    }
     if (flags.shape !== undefined) {
       const { shape, bits, repeats } = flags;
       const choice = gpuChoice(flags);

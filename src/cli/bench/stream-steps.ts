@@ -4,12 +4,12 @@ import { systemClock } from "../../clock.ts";
 import { invariant } from "../../errors.ts";
 import { pageId, slotId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
+import { namedShape } from "../../model/released-shapes.ts";
 import { type GpuChoice, openSyntheticGpu } from "../../node.ts";
 import { pagesFor } from "../../state/kv-pages.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { AffineBits } from "../../weights/weights.ts";
 import { inRow } from "./in-row.ts";
-import { namedShape } from "./shapes.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
 const contexts = [0, 2048, 16_384];

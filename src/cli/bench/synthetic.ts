@@ -1,16 +1,15 @@
 import { systemClock } from "../../clock.ts";
 import { invariant } from "../../errors.ts";
 import { pageRows } from "../../limits.ts";
-import { projectionPaths } from "../../model/forward.ts";
+import { namedDrafter, namedShape } from "../../model/released-shapes.ts";
 import { derivedSizes } from "../../model/shape.ts";
 import { type GpuChoice, inspectGpu, openSyntheticGpu } from "../../node.ts";
-import { matrixBytes } from "../../weights/matrix-bytes.ts";
 import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
-import type { AffineBits, Weights } from "../../weights/weights.ts";
+import type { AffineBits } from "../../weights/weights.ts";
 import { benchDraftedRounds, type DraftedReport } from "./drafted-round.ts";
 import { PassBench, type PassCase, type PassTimes } from "./pass-bench.ts";
-import { namedDrafter, namedShape } from "./shapes.ts";
+import { roundBytes } from "./round-bytes.ts";
 import { rounded, type Spread, spread } from "./spread.ts";
 
 const chunk = 512;
@@ -110,7 +109,7 @@ export async function benchSynthetic(options: SyntheticOptions): Promise<Synthet
     const rounds = await measure(bench, decodeRows, context, repeats);
     const plainMs = rounds[0]!.ms.median;
     for (const [index, rows] of decodeRows.entries()) {
-      const bytes = bytesOf(weights, rows, context, choice.kv === "f16" ? 2 : 4);
+      const bytes = roundBytes(weights, rows, context, choice.kv === "f16" ? 2 : 4);
       const { ms, encodeMs } = rounds[index]!;
       add({
         ...common(rows, context, ms, encodeMs, backend.dispatches(rows, rows)),
@@ -199,14 +198,4 @@ async function compareScan(
     copy_ms: spread(times.B),
     copied_bytes: 8 * linearLayers * stateFloats,
   };
-}
-
-/** Bytes that a round of `rows` must move: each read or written once. */
-function bytesOf(weights: Weights, rows: number, context: number, kvBytes: number): number {
-  const { shape } = weights;
-  const { linearLayers, stateFloats, fullLayers, kvDim } = derivedSizes(shape);
-  const matrices = projectionPaths(shape).map((path) => weights.matrix(path));
-  const weightBytes = matrices.reduce((sum, matrix) => sum + matrixBytes(matrix), 0);
-  const stateBytes = 2 * 4 * linearLayers * stateFloats;
-  return weightBytes + stateBytes + 2 * kvBytes * fullLayers * kvDim * (context + rows);
 }

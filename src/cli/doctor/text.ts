@@ -1,5 +1,5 @@
-import { bytesText } from "../format.ts";
-import type { MachineReport } from "./machine.ts";
+import { aligned, bytesText, type Line, plural } from "../format.ts";
+import type { MachineReport, ReadReport } from "./machine.ts";
 
 /** Features that change how a model is computed; --json lists all. */
 const toldFeatures: ReadonlySet<string> = new Set([
@@ -9,29 +9,37 @@ const toldFeatures: ReadonlySet<string> = new Set([
   "chromium-experimental-subgroup-matrix",
 ]);
 
-type Line = readonly [name: string, value: string];
-
 /** A report as aligned lines. */
-export function reportText({ node, platform, cpu, wasm, webgpu }: MachineReport): string {
+export function reportText(report: MachineReport): string {
+  const { node, platform, cpu, wasm, webgpu } = report;
   const simd = wasm.relaxed_simd ? "relaxed SIMD" : "SIMD";
   const madd = wasm.fused_multiply_add ? "fused" : "unfused";
-  return aligned([
+  const lines: Line[] = [
     ["node", `${node} on ${platform}`],
     ["cpu", `${cpu.model}, ${plural(cpu.cores, "core")}`],
     ["memory", `${bytesText(cpu.free_bytes)} free of ${bytesText(cpu.memory_bytes)}`],
+    ["reads", readText(cpu.read)],
+    ["caches", report.cache_folder],
     ["wasm", `${plural(wasm.threads, "thread")}, ${simd}, ${madd} multiply-add`],
     ...wasm.notes.map((note): Line => ["", note]),
+    ["numerics", wasm.numerics],
     ...gpuLines(webgpu),
-  ]);
+    ["at most", limitsOf(report, "cpu_tokens_per_second", "wasm")],
+    ...(webgpu.read ? ([["", limitsOf(report, "gpu_tokens_per_second", "webgpu")]] as Line[]) : []),
+    [
+      "",
+      "because each token reads all weights (of 4 bits here); drafts and streams share a reading",
+    ],
+  ];
+  return aligned([lines]);
 }
 
-function gpuLines({ adapters, chosen, missing, read }: MachineReport["webgpu"]): Line[] {
+function gpuLines(webgpu: MachineReport["webgpu"]): Line[] {
+  const { adapters, chosen, missing, read, numerics } = webgpu;
   if (missing !== null) return [["webgpu", missing]];
   const lines: Line[] = [["webgpu", `takes ${chosen}`]];
-  if (read) {
-    const { median_gb_per_second: median, best_gb_per_second: best, bytes } = read;
-    lines.push(["reads", `${median} GB/s, at best ${best} (${bytesText(bytes)} at a time)`]);
-  }
+  if (read) lines.push(["reads", readText(read)]);
+  if (numerics !== null) lines.push(["numerics", numerics]);
   for (const adapter of adapters) {
     const { name, vendor, architecture, driver, software, features } = adapter;
     lines.push(
@@ -47,6 +55,19 @@ function gpuLines({ adapters, chosen, missing, read }: MachineReport["webgpu"]):
   return lines;
 }
 
+const readText = ({ median_gb_per_second: median, best_gb_per_second: best, bytes }: ReadReport) =>
+  `${median} GB/s, at best ${best} (${bytesText(bytes)} at a time)`;
+
+/** The speeds that the memory allows. */
+function limitsOf(
+  { limits }: MachineReport,
+  rate: "cpu_tokens_per_second" | "gpu_tokens_per_second",
+  backend: string,
+): string {
+  const rates = limits.map((limit) => `${limit.shape} ${limit[rate]}`);
+  return `${rates.join(", ")} tokens a second on ${backend}`;
+}
+
 function limitsText(limits: MachineReport["webgpu"]["adapters"][number]["limits"]): string {
   return [
     `${bytesText(limits.maxBufferSize)} a buffer`,
@@ -56,10 +77,3 @@ function limitsText(limits: MachineReport["webgpu"]["adapters"][number]["limits"
     `${limits.maxComputeWorkgroupStorageSize / 1024} KiB of workgroup memory`,
   ].join(", ");
 }
-
-function aligned(lines: readonly Line[]): string {
-  const width = Math.max(...lines.map(([name]) => name.length)) + 2;
-  return lines.map(([name, value]) => (name.padEnd(width) + value).trimEnd()).join("\n");
-}
-
-const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

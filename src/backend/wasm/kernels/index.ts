@@ -13,6 +13,7 @@ import {
   OP_MOVE_KV,
   OP_NORM,
   OP_PROJECT,
+  OP_READ,
   OP_ROPE,
   OP_SCAN,
   OP_SWIGLU,
@@ -33,6 +34,7 @@ import { writeConstants } from "./math";
 import { moveFeatures, moveKv } from "./move";
 import { embed, gatedNorm, norm, swiglu, tap } from "./norm";
 import { project } from "./project";
+import { read } from "./read";
 import { scan } from "./scan";
 import { enterStep, leaveStep, nextUnit, share } from "./sync";
 
@@ -126,6 +128,9 @@ function execute(
       break;
     case OP_DYNAMIC_CONV:
       dynamicConv(op, pass, rows);
+      break;
+    case OP_READ:
+      read(op, scratch);
       break;
   }
 }

@@ -1,10 +1,11 @@
 // Affine weights with int8 activations: x ≈ scale · q, one scale a weight group, q in −127 … 127.
 // The integer dot product is exact, so its order is free; group results add up in order. Products of two
-// columns are at most 2 · 127 · 15, so that eight of these sums, a group of 128 columns, fit 16 bits.
+// columns are at most 2 · 127 · 15, so that eight of these sums, a group of 128 columns, fit 16 bits. No
+// more do.
 //
 // `mask` is that of the matrix's record; panels.ts says why it is an argument.
 import { madd, put } from "./math";
-import { blockBytes, Bytes, Nibbles } from "./weights";
+import { biasesOf, blockBytes, Bytes, Nibbles, scalesBytes, scalesOf } from "./weights";
 
 /**
  * Quantises one activation row for blocks of `period` vectors a step: writes per group the scale and
@@ -90,6 +91,13 @@ function upperNibbles(codes: v128, nibble: v128): v128 {
   return v128.and(i16x8.shr_u(codes, 4), nibble);
 }
 
+/** Of 32 columns of one row of weights, 4-bit codes: eight sums of four products. */
+@inline
+function nibbleProducts(codes: v128, low: v128, high: v128, nibble: v128): v128 {
+  const upper = products(high, upperNibbles(codes, nibble));
+  return i16x8.add(products(low, v128.and(codes, nibble)), upper);
+}
+
 /** Lane i is the sum of all lanes of the i-th argument. `ones` are eight. */
 @inline
 function laneSums(a: v128, b: v128, c: v128, d: v128, ones: v128): v128 {
@@ -104,14 +112,14 @@ function laneSums(a: v128, b: v128, c: v128, d: v128, ones: v128): v128 {
 
 /** y + scale · x scale · dot, then + bias · x sum, of a group. */
 @inline
-function addGroup(y: v128, dot: v128, scales: usize, xScale: usize, xSum: usize): v128 {
+function addGroup<S>(y: v128, dot: v128, scales: usize, xScale: usize, xSum: usize): v128 {
   const scaled = f32x4.mul(f32x4.convert_i32x4_s(dot), v128.load32_splat(xScale));
-  y = madd(scaled, v128.load(scales), y);
-  return madd(v128.load(scales, 16), v128.load32_splat(xSum), y);
+  y = madd(scaled, scalesOf<S>(scales), y);
+  return madd(biasesOf<S>(scales), v128.load32_splat(xSum), y);
 }
 
 /** Four outputs of one activation row, 4-bit codes. */
-export function int8Nibbles(
+export function int8Nibbles<S>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -123,42 +131,54 @@ export function int8Nibbles(
 ): v128 {
   const nibble = i8x16.splat(mask as i8);
   const ones = i16x8.splat((mask & 1) as i16);
-  const zero = i32x4.splat(0);
   let y = f32x4.splat(0);
   for (let g: i32 = 0; g < groups; g++) {
-    let a0 = zero;
-    let a1 = zero;
-    let a2 = zero;
-    let a3 = zero;
     const end = codes + blockBytes<Nibbles>(group);
+    let low = v128.load(x);
+    let high = v128.load(x, 16);
+    let a0 = nibbleProducts(v128.load(codes), low, high, nibble);
+    let a1 = nibbleProducts(v128.load(codes, 16), low, high, nibble);
+    let a2 = nibbleProducts(v128.load(codes, 32), low, high, nibble);
+    let a3 = nibbleProducts(v128.load(codes, 48), low, high, nibble);
+    x += 32;
+    codes += 64;
     for (; codes < end; codes += 64) {
-      const low = v128.load(x);
-      const high = v128.load(x, 16);
-      const c0 = v128.load(codes);
-      const c1 = v128.load(codes, 16);
-      const c2 = v128.load(codes, 32);
-      const c3 = v128.load(codes, 48);
-      a0 = i16x8.add(a0, products(low, v128.and(c0, nibble)));
-      a1 = i16x8.add(a1, products(low, v128.and(c1, nibble)));
-      a2 = i16x8.add(a2, products(low, v128.and(c2, nibble)));
-      a3 = i16x8.add(a3, products(low, v128.and(c3, nibble)));
-      a0 = i16x8.add(a0, products(high, upperNibbles(c0, nibble)));
-      a1 = i16x8.add(a1, products(high, upperNibbles(c1, nibble)));
-      a2 = i16x8.add(a2, products(high, upperNibbles(c2, nibble)));
-      a3 = i16x8.add(a3, products(high, upperNibbles(c3, nibble)));
+      low = v128.load(x);
+      high = v128.load(x, 16);
+      a0 = i16x8.add(a0, nibbleProducts(v128.load(codes), low, high, nibble));
+      a1 = i16x8.add(a1, nibbleProducts(v128.load(codes, 16), low, high, nibble));
+      a2 = i16x8.add(a2, nibbleProducts(v128.load(codes, 32), low, high, nibble));
+      a3 = i16x8.add(a3, nibbleProducts(v128.load(codes, 48), low, high, nibble));
       x += 32;
     }
-    y = addGroup(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
-    scales += 32;
+    y = addGroup<S>(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
+    scales += scalesBytes<S>();
     xScales += 4;
     xSums += 4;
   }
   return y;
 }
 
-/** The same of two rows, which share the reading of the codes. Writes, or adds to, both rows' outputs. */
-export function int8TwoRows(
-  codes: usize,
+/**
+ * Unpacks a block of 4-bit codes for many rows: of each step of 32 columns, four vectors with the lower nibbles
+ * of the four rows of weights, then four with the upper.
+ */
+export function unpackNibbles(codes: usize, cols: i32, mask: i32, out: usize): void {
+  const nibble = i8x16.splat(mask as i8);
+  const end = codes + blockBytes<Nibbles>(cols);
+  for (; codes < end; codes += 64) {
+    for (let n: usize = 0; n < 64; n += 16) {
+      const four = v128.load(codes + n);
+      v128.store(out + n, v128.and(four, nibble));
+      v128.store(out + n, upperNibbles(four, nibble), 64);
+    }
+    out += 128;
+  }
+}
+
+/** Two activation rows with an unpacked block. Writes, or adds to, both rows' outputs. */
+export function int8Pair<S>(
+  weights: usize,
   scales: usize,
   groups: i32,
   group: i32,
@@ -170,67 +190,50 @@ export function int8TwoRows(
   outStride: usize,
   accumulate: bool,
 ): void {
-  const nibble = i8x16.splat(mask as i8);
   const ones = i16x8.splat((mask & 1) as i16);
-  const zero = i32x4.splat(0);
   const groupsBytes = (groups as usize) << 2;
   const rowBytes = (groups * group) as usize;
   let y = f32x4.splat(0);
   let z = y;
   for (let g: i32 = 0; g < groups; g++) {
-    let a0 = zero;
-    let a1 = zero;
-    let a2 = zero;
-    let a3 = zero;
-    let b0 = zero;
-    let b1 = zero;
-    let b2 = zero;
-    let b3 = zero;
-    const end = codes + blockBytes<Nibbles>(group);
-    for (; codes < end; codes += 64) {
-      const a = v128.load(x);
-      const b = v128.load(x + rowBytes);
-      const aHigh = v128.load(x, 16);
-      const bHigh = v128.load(x + rowBytes, 16);
-      let c = v128.load(codes);
-      let w = v128.and(c, nibble);
+    const end = x + (group as usize);
+    let a = v128.load(x);
+    let b = v128.load(x + rowBytes);
+    let w = v128.load(weights);
+    let a0 = products(a, w);
+    let b0 = products(b, w);
+    w = v128.load(weights, 16);
+    let a1 = products(a, w);
+    let b1 = products(b, w);
+    w = v128.load(weights, 32);
+    let a2 = products(a, w);
+    let b2 = products(b, w);
+    w = v128.load(weights, 48);
+    let a3 = products(a, w);
+    let b3 = products(b, w);
+    x += 16;
+    weights += 64;
+    for (; x < end; x += 16) {
+      a = v128.load(x);
+      b = v128.load(x + rowBytes);
+      w = v128.load(weights);
       a0 = i16x8.add(a0, products(a, w));
       b0 = i16x8.add(b0, products(b, w));
-      w = upperNibbles(c, nibble);
-      a0 = i16x8.add(a0, products(aHigh, w));
-      b0 = i16x8.add(b0, products(bHigh, w));
-      c = v128.load(codes, 16);
-      w = v128.and(c, nibble);
+      w = v128.load(weights, 16);
       a1 = i16x8.add(a1, products(a, w));
       b1 = i16x8.add(b1, products(b, w));
-      w = upperNibbles(c, nibble);
-      a1 = i16x8.add(a1, products(aHigh, w));
-      b1 = i16x8.add(b1, products(bHigh, w));
-      c = v128.load(codes, 32);
-      w = v128.and(c, nibble);
+      w = v128.load(weights, 32);
       a2 = i16x8.add(a2, products(a, w));
       b2 = i16x8.add(b2, products(b, w));
-      w = upperNibbles(c, nibble);
-      a2 = i16x8.add(a2, products(aHigh, w));
-      b2 = i16x8.add(b2, products(bHigh, w));
-      c = v128.load(codes, 48);
-      w = v128.and(c, nibble);
+      w = v128.load(weights, 48);
       a3 = i16x8.add(a3, products(a, w));
       b3 = i16x8.add(b3, products(b, w));
-      w = upperNibbles(c, nibble);
-      a3 = i16x8.add(a3, products(aHigh, w));
-      b3 = i16x8.add(b3, products(bHigh, w));
-      x += 32;
+      weights += 64;
     }
-    y = addGroup(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
-    z = addGroup(
-      z,
-      laneSums(b0, b1, b2, b3, ones),
-      scales,
-      xScales + groupsBytes,
-      xSums + groupsBytes,
-    );
-    scales += 32;
+    y = addGroup<S>(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
+    const dots = laneSums(b0, b1, b2, b3, ones);
+    z = addGroup<S>(z, dots, scales, xScales + groupsBytes, xSums + groupsBytes);
+    scales += scalesBytes<S>();
     xScales += 4;
     xSums += 4;
   }
@@ -239,7 +242,7 @@ export function int8TwoRows(
 }
 
 /** Four outputs of one activation row, 8-bit codes: lower and upper nibbles apart. */
-export function int8Bytes(
+export function int8Bytes<S>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -281,8 +284,8 @@ export function int8Bytes(
     }
     const upper = i32x4.shl(laneSums(b0, b1, b2, b3, ones), 4);
     const whole = i32x4.add(laneSums(a0, a1, a2, a3, ones), upper);
-    y = addGroup(y, whole, scales, xScales, xSums);
-    scales += 32;
+    y = addGroup<S>(y, whole, scales, xScales, xSums);
+    scales += scalesBytes<S>();
     xScales += 4;
     xSums += 4;
   }

@@ -8,6 +8,7 @@ import {
   MATRIX_DATA,
   MATRIX_GROUP,
   MATRIX_KIND,
+  MATRIX_NARROW,
   MATRIX_SCALES,
 } from "../layout";
 import { silu4, sumOfSquares } from "./math";
@@ -125,7 +126,9 @@ function embedRow(matrix: usize, id: i32, out: usize): void {
   const step = 128 / bits;
   const codes = data + block * ((cols / step) as usize) * 64;
   const groups = group ? cols / group : 0;
-  const scales = (load<u32>(matrix, MATRIX_SCALES) as usize) + block * ((groups as usize) << 5);
+  const scaleBytes: usize = load<i32>(matrix, MATRIX_NARROW) ? 2 : 4;
+  const scales =
+    (load<u32>(matrix, MATRIX_SCALES) as usize) + block * ((groups as usize) << 3) * scaleBytes;
   for (let c: i32 = 0; c < cols; c++) {
     const within = c % step;
     const word = codes + ((c / step) as usize) * 64 + (((within & 3) as usize) << 2);
@@ -133,8 +136,8 @@ function embedRow(matrix: usize, id: i32, out: usize): void {
     let value: f32;
     if (group) {
       const code = (load<u32>(word) >> (j * bits)) & ((1 << bits) - 1);
-      const at = scales + (((c / group) as usize) << 5) + (lane << 2);
-      value = load<f32>(at) * (code as f32) + load<f32>(at, 16);
+      const at = scales + ((((c / group) as usize) << 3) + lane) * scaleBytes;
+      value = floatAt(at, scaleBytes) * (code as f32) + floatAt(at + 4 * scaleBytes, scaleBytes);
     } else if (kind == KIND_BF16) {
       value = reinterpret<f32>(j ? load<u32>(word) & 0xffff0000 : load<u32>(word) << 16);
     } else {
@@ -142,4 +145,10 @@ function embedRow(matrix: usize, id: i32, out: usize): void {
     }
     store<f32>(out + ((c as usize) << 2), value);
   }
+}
+
+/** An f32, or a bf16 widened. */
+@inline
+function floatAt(at: usize, bytes: usize): f32 {
+  return bytes == 4 ? load<f32>(at) : reinterpret<f32>((load<u16>(at) as u32) << 16);
 }

@@ -8,6 +8,7 @@
 // 15 registers that V8 has for vectors on x86.
 import { horizontalSums, madd, put } from "./math";
 import {
+  biasesOf,
   blockBytes,
   firstPair,
   isAffine,
@@ -15,6 +16,8 @@ import {
   lowerOffset,
   pairBytes,
   runBytes,
+  scaleOf,
+  scalesBytes,
   skipBytes,
   upper,
   upperOffset,
@@ -27,7 +30,7 @@ function added<T>(chain: v128, scale: v128, sum: v128): v128 {
 }
 
 /** One row. */
-export function oneRow<T>(
+export function oneRow<T, S>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -69,19 +72,19 @@ export function oneRow<T>(
         pair += pairBytes<T>();
       } while (pair < next);
     }
-    y0 = added<T>(a0, v128.load32_splat(scales), y0);
-    y1 = added<T>(a1, v128.load32_splat(scales, 4), y1);
-    y2 = added<T>(a2, v128.load32_splat(scales, 8), y2);
-    y3 = added<T>(a3, v128.load32_splat(scales, 12), y3);
-    if (isAffine<T>()) bias = madd(v128.load(scales, 16), v128.load32_splat(sums), bias);
-    scales += 32;
+    y0 = added<T>(a0, scaleOf<S>(scales, 0), y0);
+    y1 = added<T>(a1, scaleOf<S>(scales, 1), y1);
+    y2 = added<T>(a2, scaleOf<S>(scales, 2), y2);
+    y3 = added<T>(a3, scaleOf<S>(scales, 3), y3);
+    if (isAffine<T>()) bias = madd(biasesOf<S>(scales), v128.load32_splat(sums), bias);
+    scales += scalesBytes<S>();
     sums += 4;
   }
   put(out, f32x4.add(horizontalSums(y0, y1, y2, y3), bias), accumulate);
 }
 
 /** Two rows; their outputs are `outStride` bytes apart, their group sums lie side by side. */
-export function twoRows<T>(
+export function twoRows<T, S>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -151,24 +154,24 @@ export function twoRows<T>(
         pair += pairBytes<T>();
       } while (pair < next);
     }
-    let scale = v128.load32_splat(scales);
+    let scale = scaleOf<S>(scales, 0);
     y0 = added<T>(a0, scale, y0);
     z0 = added<T>(b0, scale, z0);
-    scale = v128.load32_splat(scales, 4);
+    scale = scaleOf<S>(scales, 1);
     y1 = added<T>(a1, scale, y1);
     z1 = added<T>(b1, scale, z1);
-    scale = v128.load32_splat(scales, 8);
+    scale = scaleOf<S>(scales, 2);
     y2 = added<T>(a2, scale, y2);
     z2 = added<T>(b2, scale, z2);
-    scale = v128.load32_splat(scales, 12);
+    scale = scaleOf<S>(scales, 3);
     y3 = added<T>(a3, scale, y3);
     z3 = added<T>(b3, scale, z3);
     if (isAffine<T>()) {
-      const biases = v128.load(scales, 16);
+      const biases = biasesOf<S>(scales);
       biasA = madd(biases, v128.load32_splat(sums), biasA);
       biasB = madd(biases, v128.load32_splat(sums, 4), biasB);
     }
-    scales += 32;
+    scales += scalesBytes<S>();
     sums += 8;
   }
   put(out, f32x4.add(horizontalSums(y0, y1, y2, y3), biasA), accumulate);
@@ -176,7 +179,7 @@ export function twoRows<T>(
 }
 
 /** Four rows. The weights are walked twice, two rows of them at a time. */
-export function fourRows<T>(
+export function fourRows<T, S>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -189,8 +192,8 @@ export function fourRows<T>(
   outStride: usize,
   accumulate: bool,
 ): void {
-  halfOfFour<T>(codes, scales, groups, group, x, mask, scratch);
-  halfOfFour<T>(codes + 32, scales + 8, groups, group, x, mask, scratch + 32);
+  halfOfFour<T, S>(codes, scales, groups, group, x, mask, scratch);
+  halfOfFour<T, S>(codes + 32, scales + 2 * sizeof<S>(), groups, group, x, mask, scratch + 32);
   const zero = f32x4.splat(0);
   let biasA = zero;
   let biasB = zero;
@@ -198,12 +201,12 @@ export function fourRows<T>(
   let biasD = zero;
   if (isAffine<T>()) {
     for (let g: i32 = 0; g < groups; g++) {
-      const biases = v128.load(scales, 16);
+      const biases = biasesOf<S>(scales);
       biasA = madd(biases, v128.load32_splat(sums), biasA);
       biasB = madd(biases, v128.load32_splat(sums, 4), biasB);
       biasC = madd(biases, v128.load32_splat(sums, 8), biasC);
       biasD = madd(biases, v128.load32_splat(sums, 12), biasD);
-      scales += 32;
+      scales += scalesBytes<S>();
       sums += 16;
     }
   }
@@ -223,7 +226,7 @@ function finish(sums: usize, bias: v128, out: usize, accumulate: bool): void {
 }
 
 /** The sums of four rows with two rows of weights, to `out` [row, 4 rows of weights]. */
-function halfOfFour<T>(
+function halfOfFour<T, S>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -280,8 +283,8 @@ function halfOfFour<T>(
         pair += pairBytes<T>();
       } while (pair < next);
     }
-    const scaleA = v128.load32_splat(scales);
-    const scaleB = v128.load32_splat(scales, 4);
+    const scaleA = scaleOf<S>(scales, 0);
+    const scaleB = scaleOf<S>(scales, 1);
     y0 = added<T>(a0, scaleA, y0);
     y1 = added<T>(a1, scaleA, y1);
     y2 = added<T>(a2, scaleA, y2);
@@ -290,7 +293,7 @@ function halfOfFour<T>(
     z1 = added<T>(b1, scaleB, z1);
     z2 = added<T>(b2, scaleB, z2);
     z3 = added<T>(b3, scaleB, z3);
-    scales += 32;
+    scales += scalesBytes<S>();
   }
   v128.store(out, y0);
   v128.store(out, z0, 16);

@@ -10,23 +10,25 @@ import {
   KIND_AFFINE4,
   KIND_AFFINE8,
   KIND_BF16,
+  KIND_F32,
   MATRIX_COLS,
   MATRIX_DATA,
   MATRIX_GROUP,
   MATRIX_KIND,
   MATRIX_MASK,
+  MATRIX_NARROW,
   MATRIX_ROWS,
   MATRIX_SCALES,
   PROJECTION_BYTES,
   ROW_TILE,
   SCRATCH_PREPARED,
 } from "../layout";
-import { int8Bytes, int8Nibbles, int8TwoRows, prepareInt8 } from "./int8";
+import { int8Bytes, int8Nibbles, int8Pair, prepareInt8, unpackNibbles } from "./int8";
 import { put } from "./math";
 import { fourRows, oneRow, twoRows } from "./panels";
 import { panelRows, prepareRow } from "./prepare";
 import { nextUnit, share } from "./sync";
-import { Bf16, blockBytes, Bytes, Floats, Nibbles } from "./weights";
+import { Bf16, blockBytes, Bytes, Floats, Nibbles, scalesBytes } from "./weights";
 
 /** Units a thread should find in a step, so that a delayed thread holds up little work. */
 const UNITS_PER_THREAD: i32 = 6;
@@ -138,20 +140,26 @@ function multiply(
   const out =
     (load<u32>(record, 4) as usize) + (firstRow as usize) * outStride + ((begin as usize) << 4);
   const accumulate = load<i32>(record, 12) != 0;
+  const narrow = load<i32>(matrix, MATRIX_NARROW) != 0;
   if (int8 && isCodes(kind)) {
-    multiplyInt8(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
-  } else if (kind == KIND_AFFINE4) {
-    multiplyBlocks<Nibbles>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
-  } else if (kind == KIND_AFFINE8) {
-    multiplyBlocks<Bytes>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+    if (narrow) multiplyInt8<u16>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
+    else multiplyInt8<f32>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
   } else if (kind == KIND_BF16) {
-    multiplyBlocks<Bf16>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+    multiplyBlocks<Bf16, f32>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  } else if (kind == KIND_F32) {
+    multiplyBlocks<Floats, f32>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  } else if (kind == KIND_AFFINE4) {
+    if (narrow)
+      multiplyBlocks<Nibbles, u16>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+    else multiplyBlocks<Nibbles, f32>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  } else if (narrow) {
+    multiplyBlocks<Bytes, u16>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
   } else {
-    multiplyBlocks<Floats>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+    multiplyBlocks<Bytes, f32>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
   }
 }
 
-function multiplyBlocks<T>(
+function multiplyBlocks<T, S>(
   matrix: usize,
   begin: i32,
   n: i32,
@@ -169,18 +177,18 @@ function multiplyBlocks<T>(
   const allScales = load<u32>(matrix, MATRIX_SCALES) as usize;
   for (let b = begin; b < begin + n; b++) {
     const codes = data + (b as usize) * blockBytes<T>(cols);
-    const scales = allScales + (((b * groups) as usize) << 5);
+    const scales = allScales + ((b * groups) as usize) * scalesBytes<S>();
     let x = valuesAt(scratch, cols);
     let sums = sumsAt(scratch);
     let y = out;
     for (let left = rows; left > 0; ) {
       const panel = panelRows(left);
       if (panel == 4) {
-        fourRows<T>(codes, scales, groups, group, x, sums, mask, scratch, y, outStride, accumulate);
+        fourRows<T, S>(codes, scales, groups, group, x, sums, mask, scratch, y, outStride, accumulate);
       } else if (panel == 2) {
-        twoRows<T>(codes, scales, groups, group, x, sums, mask, y, outStride, accumulate);
+        twoRows<T, S>(codes, scales, groups, group, x, sums, mask, y, outStride, accumulate);
       } else {
-        oneRow<T>(codes, scales, groups, group, x, sums, mask, y, accumulate);
+        oneRow<T, S>(codes, scales, groups, group, x, sums, mask, y, accumulate);
       }
       x += ((panel * cols) as usize) << 2;
       sums += ((panel * groups) as usize) << 2;
@@ -191,7 +199,7 @@ function multiplyBlocks<T>(
   }
 }
 
-function multiplyInt8(
+function multiplyInt8<S>(
   matrix: usize,
   kind: i32,
   begin: i32,
@@ -208,17 +216,22 @@ function multiplyInt8(
   const groupsBytes = (groups as usize) << 2;
   const mask = load<i32>(matrix, MATRIX_MASK);
   const nibbles = kind == KIND_AFFINE4;
+  // For fewer rows, to unpack takes longer than it saves.
+  const pairs = nibbles && rows >= 4;
   const bytes = nibbles ? blockBytes<Nibbles>(cols) : blockBytes<Bytes>(cols);
+  const allScales = load<u32>(matrix, MATRIX_SCALES) as usize;
+  const unpacked = unpackedAt(scratch, cols);
   for (let b = begin; b < begin + n; b++) {
     const codes = (load<u32>(matrix, MATRIX_DATA) as usize) + (b as usize) * bytes;
-    const scales = (load<u32>(matrix, MATRIX_SCALES) as usize) + (((b * groups) as usize) << 5);
+    const scales = allScales + ((b * groups) as usize) * scalesBytes<S>();
     let x = valuesAt(scratch, cols);
     let xs = scalesAt(scratch, cols);
     let sums = sumsAt(scratch);
     let y = out;
     let left = rows;
-    for (; nibbles && left >= 2; left -= 2) {
-      int8TwoRows(codes, scales, groups, group, x, xs, sums, mask, y, outStride, accumulate);
+    if (pairs) unpackNibbles(codes, cols, mask, unpacked);
+    for (; pairs && left >= 2; left -= 2) {
+      int8Pair<S>(unpacked, scales, groups, group, x, xs, sums, mask, y, outStride, accumulate);
       x += (cols as usize) << 1;
       xs += groupsBytes << 1;
       sums += groupsBytes << 1;
@@ -226,8 +239,8 @@ function multiplyInt8(
     }
     for (; left > 0; left--) {
       const four = nibbles
-        ? int8Nibbles(codes, scales, groups, group, x, xs, sums, mask)
-        : int8Bytes(codes, scales, groups, group, x, xs, sums, mask);
+        ? int8Nibbles<S>(codes, scales, groups, group, x, xs, sums, mask)
+        : int8Bytes<S>(codes, scales, groups, group, x, xs, sums, mask);
       put(y, four, accumulate);
       x += cols as usize;
       xs += groupsBytes;
@@ -266,4 +279,10 @@ function scalesAt(scratch: usize, cols: i32): usize {
 @inline
 function valuesAt(scratch: usize, cols: i32): usize {
   return scalesAt(scratch, cols) + ((cols as usize) << 2);
+}
+
+/** Of int8 activations, behind the values of 32 rows: a block of weights, a byte each. */
+@inline
+function unpackedAt(scratch: usize, cols: i32): usize {
+  return valuesAt(scratch, cols) + ((ROW_TILE * cols) as usize);
 }

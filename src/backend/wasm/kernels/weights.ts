@@ -89,3 +89,31 @@ export function blockBytes<T>(cols: i32): usize {
   if (is<T, Bf16>()) return (cols as usize) << 3;
   return (cols as usize) << 4;
 }
+
+// Scales and biases: of each block and group four scales, then four biases, as f32 or, by their upper halves, as
+// bf16. `S` is f32 or u16.
+
+/** Bytes of a block's scales and biases of one group. */
+@inline
+export function scalesBytes<S>(): usize {
+  return 8 * sizeof<S>();
+}
+
+/** The four scales of a group. */
+@inline
+export function scalesOf<S>(at: usize): v128 {
+  return sizeof<S>() == 4 ? v128.load(at) : i32x4.shl(v128.load16x4_u(at), 16);
+}
+
+/** The four biases. */
+@inline
+export function biasesOf<S>(at: usize): v128 {
+  return sizeof<S>() == 4 ? v128.load(at, 16) : i32x4.shl(v128.load16x4_u(at, 8), 16);
+}
+
+/** One row's scale, in all lanes. */
+@inline
+export function scaleOf<S>(at: usize, row: usize): v128 {
+  if (sizeof<S>() == 4) return v128.load32_splat(at + 4 * row);
+  return i32x4.shl(v128.load16_splat(at + 2 * row), 16);
+}

@@ -1,5 +1,5 @@
-import type { DrafterShape } from "../../model/drafter-shape.ts";
-import type { ModelShape } from "../../model/shape.ts";
+import type { DrafterShape } from "./drafter-shape.ts";
+import type { ModelShape } from "./shape.ts";
 
 /** Sizes in which the released Qwen3.5 / 3.6 / 3.8 dense models differ. */
 interface Sizes {
