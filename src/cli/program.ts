@@ -6,6 +6,10 @@ import { doctorCommand } from "./doctor/command.ts";
 import { exitCodeOf } from "./exit.ts";
 import { gateCommand } from "./gate/command.ts";
 import type { CliIo } from "./io.ts";
+import { listCommand } from "./list/command.ts";
+import { planCommand } from "./plan/command.ts";
+import { pullCommand } from "./pull/command.ts";
+import { rmCommand } from "./rm/command.ts";
 import { runCommand } from "./run/command.ts";
 import { serveCommand } from "./serve/command.ts";
 import { showCommand } from "./show/command.ts";
@@ -16,6 +20,7 @@ Examples:
   deltafold run -p "What is 37 + 5?"       one reply
   deltafold serve                          an OpenAI-compatible server at 127.0.0.1:8080
   deltafold run ./Qwen3.5-2B-MLX-4bit      any qwen3_5 checkpoint folder
+  deltafold pull ORG/NAME                  download one from the Hugging Face hub
   deltafold convert ./Qwen3.5-2B ./small   quantise one to 4 bits
 
 deltafold COMMAND --help tells all of a command's options.`;
@@ -48,7 +53,11 @@ function createProgram(io: CliIo): Command {
   const commands = [
     runCommand(io),
     serveCommand(io),
+    pullCommand(io),
+    listCommand(io),
     showCommand(io),
+    rmCommand(io),
+    planCommand(io),
     convertCommand(io),
     gateCommand(io),
     doctorCommand(io),

@@ -13,10 +13,28 @@ it("draws a bar on a terminal, and wipes it", () => {
   expect(io.stderr.text).not.toContain("\n");
 });
 
+it("gives the bar what room a note leaves", () => {
+  const shown = (label: string, note: string) => {
+    const io = testIo(true);
+    {
+      using progress = startProgress(io, label, false, () => note);
+      progress.update(1, 4);
+    }
+    return io.stderr.text;
+  };
+  expect(shown("pulling", `, ${"n".repeat(50)}`)).toContain(
+    `[===---------] 25 %, ${"n".repeat(50)}`,
+  );
+  const cut = `pulling 25 %, ${"n".repeat(80)}`.slice(0, 79);
+  const text = shown("pulling", `, ${"n".repeat(80)}`);
+  expect(text).toContain(cut);
+  expect(text).not.toContain(`${cut}n`);
+});
+
 it("writes a line now and then elsewhere, and nothing when quiet", () => {
   const now = vi.spyOn(systemClock, "nowMs").mockReturnValue(0);
   const [io, quiet] = [testIo(), testIo(true)];
-  using progress = startProgress(io, "loading", false);
+  using progress = startProgress(io, "loading", false, () => ", slowly");
   using silent = startProgress(quiet, "loading", true);
   for (const [ms, done] of [
     [1, 1],
@@ -29,6 +47,6 @@ it("writes a line now and then elsewhere, and nothing when quiet", () => {
     silent.update(done, 8);
   }
   now.mockRestore();
-  expect(io.stderr.text).toBe("loading: 25 %\nloading: 50 %\n");
+  expect(io.stderr.text).toBe("loading: 25 %, slowly\nloading: 50 %, slowly\n");
   expect(quiet.stderr.text).toBe("");
 });

@@ -3,7 +3,6 @@ import { readConfig } from "../../checkpoint/config.ts";
 import { openFolder } from "../../checkpoint/source-node.ts";
 import { InputError } from "../../errors.ts";
 import type { TokenId } from "../../ids.ts";
-import { modelFolder } from "../../node.ts";
 import { openTemplate } from "../../open-text.ts";
 import type { CliIo } from "../io.ts";
 import { loadEngine } from "../load.ts";
@@ -12,11 +11,12 @@ import {
   addReplyOptions,
   jsonOption,
   type ModelFlags,
-  modelArgument,
   openOptions,
   quietOption,
   type ReplyFlags,
 } from "../options.ts";
+import { findModel } from "../pull/find.ts";
+import { pulledArgument, type YesFlags, yesOption } from "../pull/options.ts";
 import { addCacheOptions, type CacheFlags, cacheOptions } from "../stream-options.ts";
 import { timed } from "../timed.ts";
 import { idsValue, seedValue, stopValue } from "../values.ts";
@@ -24,7 +24,7 @@ import { chat } from "./chat.ts";
 import { type Prompt, reply } from "./one-shot.ts";
 import { readText } from "./stdin.ts";
 
-interface RunFlags extends ModelFlags, ReplyFlags, CacheFlags {
+interface RunFlags extends ModelFlags, ReplyFlags, CacheFlags, YesFlags {
   readonly prompt?: string;
   readonly ids?: readonly TokenId[];
   readonly system?: string;
@@ -49,7 +49,7 @@ export function runCommand(io: CliIo): Command {
   const command = new Command("run")
     .summary("chat with a model, or get one reply")
     .description("Chats with a model, or replies to one prompt.")
-    .addArgument(modelArgument())
+    .addArgument(pulledArgument())
     .option("-p, --prompt <text>", "reply to this and end")
     .addOption(
       new Option("--ids <json>", "continue these token ids as they are, without a template")
@@ -68,6 +68,7 @@ export function runCommand(io: CliIo): Command {
     )
     .option("--ignore-eos", "go on past the model's own end, up to --max-tokens");
   return addCacheOptions(addModelOptions(command))
+    .addOption(yesOption("pull a model that isn't here"))
     .addOption(jsonOption("print one JSON object: ids, text, hashes and timings"))
     .addOption(quietOption())
     .addHelpText("after", help)
@@ -77,12 +78,13 @@ export function runCommand(io: CliIo): Command {
 async function run(io: CliIo, model: string, flags: RunFlags): Promise<void> {
   const asked = { ...openOptions(flags), ...cacheOptions(flags) };
   const prompt = await promptOf(io, flags);
-  if (prompt?.kind !== "ids") await requireTemplate(model);
-  const quiet = flags.quiet ?? false;
+  const load = { quiet: flags.quiet ?? false, yes: flags.yes ?? false };
+  const { folder } = await findModel(io, model, { ...load, toOpen: asked });
+  if (prompt?.kind !== "ids") await requireTemplate(folder);
   // Nothing comes after one reply, unless what it leaves outlives the process.
   const alone = prompt !== null && flags.spillGib === 0;
   const options = { ...(alone && { promptCacheBytes: 0 }), ...asked, parallel: 1 };
-  const loaded = await timed(() => loadEngine(io, model, options, quiet));
+  const loaded = await timed(() => loadEngine(io, model, options, load));
   await using engine = loaded.value;
   const request = {
     maxTokens: flags.maxTokens ?? null,
@@ -90,6 +92,7 @@ async function run(io: CliIo, model: string, flags: RunFlags): Promise<void> {
     stop: flags.stop,
     ignoreEos: flags.ignoreEos ?? false,
   };
+  const { quiet } = load;
   if (prompt === null) await chat(io, engine, { system: flags.system ?? null, request, quiet });
   else await reply(io, engine, { prompt, request, quiet, json: jsonOf(flags, loaded.ms) });
 }
@@ -100,8 +103,8 @@ async function run(io: CliIo, model: string, flags: RunFlags): Promise<void> {
  *
  * @throws InputError; CheckpointError where the folder is no checkpoint at all
  */
-async function requireTemplate(model: string): Promise<void> {
-  const folder = await openFolder(modelFolder(model));
+async function requireTemplate(path: string): Promise<void> {
+  const folder = await openFolder(path);
   await readConfig(folder);
   if ((await openTemplate(folder)) !== null) return;
   throw new InputError(

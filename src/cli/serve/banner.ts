@@ -7,8 +7,8 @@ export interface Asked {
   readonly queue: number;
   /** Bytes of disk for cached prompts. */
   readonly spillGib: number;
-  /** Whether requests need a key. */
-  readonly keyed: boolean;
+  /** What stands for a key in a shell; null: requests need none. */
+  readonly shellKey: string | null;
 }
 
 /** What a server says once it is ready. */
@@ -18,11 +18,11 @@ export function banner(
   asked: Asked,
   availableBytes: number,
 ): string {
-  const { model, backend, contextTokens } = info;
+  const { model, backend } = info;
   return `${[
     `serving ${model} at ${url}/v1`,
     `  backend  ${backend.name}: ${backend.device} (${backend.arithmetic})`,
-    `  context  ${contextTokens} tokens`,
+    `  context  ${contextText(info)}`,
     `  streams  ${backend.slots} at once; ${asked.queue} more may wait; ${cacheText(info, asked)}`,
     `  memory   ${memoryText(info, availableBytes)}`,
     "Try:",
@@ -33,6 +33,12 @@ export function banner(
 /** For addresses that other machines can reach. */
 export function exposedWarning(host: string): string {
   return `${host} is open to other machines, and requests need no key.`;
+}
+
+function contextText({ contextTokens, backend }: EngineInfo): string {
+  const { contextMax } = backend.shape;
+  const less = contextTokens < contextMax ? ` of the ${contextMax} that the model supports` : "";
+  return `${contextTokens} tokens${less}`;
 }
 
 function cacheText({ promptCacheBytes }: EngineInfo, { spillGib }: Asked): string {
@@ -58,7 +64,7 @@ function memoryText(info: EngineInfo, availableBytes: number): string {
 }
 
 /** A request to paste into a shell of this machine. */
-function curlLine(url: string, { model, chat }: EngineInfo, { keyed }: Asked): string {
+function curlLine(url: string, { model, chat }: EngineInfo, { shellKey }: Asked): string {
   const target = new URL(`${url}/v1/${chat ? "chat/completions" : "completions"}`);
   // Such a server listens at every address, but can't be called by that name everywhere.
   if (target.hostname === "0.0.0.0") target.hostname = "127.0.0.1";
@@ -66,7 +72,7 @@ function curlLine(url: string, { model, chat }: EngineInfo, { keyed }: Asked): s
   const text = "What is 37 + 5?";
   const prompt = chat ? { messages: [{ role: "user", content: text }] } : { prompt: text };
   const body = JSON.stringify({ model, ...prompt });
-  const key = keyed ? ' -H "Authorization: Bearer $DELTAFOLD_API_KEY"' : "";
+  const key = shellKey === null ? "" : ` -H "Authorization: Bearer ${shellKey}"`;
   const type = " -H 'Content-Type: application/json'";
   return `curl ${target}${key}${type} -d '${body.replaceAll("'", "'\\''")}'`;
 }

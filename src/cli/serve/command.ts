@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { pause, setAlarm } from "../../clock.ts";
 import type { Engine } from "../../engine.ts";
 import { InputError } from "../../errors.ts";
+import { freeMemoryBytes } from "../../memory-node.ts";
 import { type AppOptions, createApp } from "../../serve/app.ts";
 import type { ApiKeys } from "../../serve/keys.ts";
 import { readPageFiles } from "../../serve/page-files-node.ts";
@@ -12,14 +13,14 @@ import {
   addModelOptions,
   addReplyOptions,
   type ModelFlags,
-  modelArgument,
   openOptions,
   quietOption,
   type ReplyFlags,
 } from "../options.ts";
+import { pulledArgument, type YesFlags, yesOption } from "../pull/options.ts";
 import { addServingOptions, type ServingFlags, servingOptions } from "../stream-options.ts";
 import { banner, exposedWarning } from "./banner.ts";
-import { VariableCommand } from "./environment.ts";
+import { keyVariable, VariableCommand } from "./environment.ts";
 import { KeyRing } from "./key-ring.ts";
 import { firstSignal, Listener } from "./listener.ts";
 import {
@@ -39,7 +40,8 @@ interface ServeFlags
     ServingFlags,
     ListenFlags,
     AccessFlags,
-    ReportFlags {
+    ReportFlags,
+    YesFlags {
   readonly quiet?: true;
   readonly printConfig?: true;
 }
@@ -57,15 +59,19 @@ export function serveCommand(io: CliIo): Command {
   const command = new VariableCommand("serve")
     .summary("serve a model over an OpenAI-compatible API")
     .description("Serves a model over an OpenAI-compatible API, until Ctrl-C.")
-    .addArgument(modelArgument());
+    .addArgument(pulledArgument());
   addReportOptions(addAccessOptions(addListenOptions(command)));
   return addModelOptions(addServingOptions(addReplyOptions(command)))
     .addOption(quietOption())
+    .addOption(yesOption("pull a model that isn't here"))
     .option("--print-config", "print every setting and where it came from, and end")
     .addHelpText("after", help)
     .action(async (model: string, flags: ServeFlags) => {
       if (flags.printConfig) io.stdout.write(configText(command));
-      else await serve(io, model, flags);
+      else {
+        const apiKeyInVariable = command.getOptionValueSource("apiKey") === "env";
+        await serve(io, model, { ...flags, apiKeyInVariable });
+      }
     });
 }
 
@@ -83,16 +89,21 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
   const loading = standIn("loading", "The model is being loaded. Try again soon.");
   await using listener = await Listener.open(host, port, loading, { connectionsMax });
   checkExposure(listener, flags, ring.keys, reporter);
-  const availableBytes = process.availableMemory();
+  const availableBytes = freeMemoryBytes();
   // What shows how far it is, no reader of JSON lines could read.
   const loadsQuietly = quiet || flags.log === "json";
-  await using engine = await loadEngine(io, model, { ...options, onWarning: warn }, loadsQuietly);
+  await using engine = await loadEngine(
+    io,
+    model,
+    { ...options, onWarning: warn },
+    { quiet: loadsQuietly, yes: flags.yes ?? false },
+  );
   const stopped = firstSignal(io.signals);
   const page = await readPageFiles();
   const access = appOptions(listener, flags, ring.keys, reporter);
   const app = createApp({ engine, ...access, ...(page && { page }) });
   listener.fetch = (request, connection) => app.fetch(request, connection);
-  const asked = { ...flags, keyed: ring.keys !== null };
+  const asked = { ...flags, shellKey: ring.keys && shellKey(flags) };
   const ready = () => banner(listener.url, engine.info, asked, availableBytes);
   io.stdout.write(quiet ? `${listener.url}\n` : ready());
   reporter.watch(engine);
@@ -102,6 +113,10 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
   await drain(engine, listener, signal === "SIGTERM" ? flags.drainSeconds : 0, reporter);
   listener.stop();
 }
+
+/** A key of flags or of a file is in no variable of the reader's shell. */
+const shellKey = ({ apiKeyInVariable }: AccessFlags): string =>
+  apiKeyInVariable ? `$${keyVariable}` : "YOUR_KEY";
 
 /** @throws InputError where other machines could use the server without being asked for a key */
 function checkExposure(
@@ -113,7 +128,7 @@ function checkExposure(
   if (listener.isLoopback || keys) return;
   if (!allowNoKey) {
     throw new InputError(
-      `${host} is open to other machines: give --api-key-file FILE or DELTAFOLD_API_KEY, or ` +
+      `${host} is open to other machines: give --api-key-file FILE or ${keyVariable}, or ` +
         "--allow-no-key to serve whoever comes.",
     );
   }

@@ -39,18 +39,20 @@ test("flags have variables of their names", () => {
   ]);
 });
 
-test("what nobody says is a default, and null where the engine decides", () => {
-  const unset = { source: "default" };
+test("what nobody says is a default, or unset where the engine decides", () => {
+  const source = "default";
+  const unset = { source: "unset" };
   expect(settings([])).toEqual({
-    model: { value: "nano", ...unset },
-    port: { value: 8, ...unset },
-    "api-key": { value: null, ...unset },
-    "api-key-file": { value: null, ...unset },
-    "kv-gib": { value: null, ...unset },
-    "spill-dir": { value: null, ...unset },
-    "metrics-open": { value: null, ...unset },
-    live: { value: true, ...unset },
-    thinking: { value: null, ...unset },
+    model: { value: "nano", source },
+    port: { value: 8, source, variable: "DELTAFOLD_PORT" },
+    "api-key": { ...unset, variable: "DELTAFOLD_API_KEY", help: "a key" },
+    "api-key-file": { ...unset, variable: "DELTAFOLD_API_KEY_FILE", help: "keys" },
+    "kv-gib": { ...unset, variable: "DELTAFOLD_KV_GIB", help: "a size" },
+    "spill-dir": { ...unset, variable: "DELTAFOLD_SPILL_DIR", help: "a folder" },
+    "metrics-open": { value: false, source, variable: "DELTAFOLD_METRICS_OPEN" },
+    "no-live": { value: false, source, variable: "DELTAFOLD_NO_LIVE" },
+    thinking: { value: false, source, variable: "DELTAFOLD_THINKING" },
+    "no-thinking": { value: false, source, variable: "DELTAFOLD_NO_THINKING" },
   });
 });
 
@@ -66,21 +68,22 @@ test("flags come before variables, and variables before defaults", () => {
     "kv-gib": { value: 0.5, source: "env" },
     "spill-dir": { value: "/tmp/x", source: "flag" },
     "metrics-open": { value: true, source: "env" },
-    live: { value: false, source: "env" },
+    "no-live": { value: true, source: "env" },
     thinking: { value: true, source: "flag" },
+    "no-thinking": { value: false, source: "default" },
   });
 });
 
 test("keys are never shown", () => {
   const shown = settings(["--api-key", "sk-secret", "--api-key", "sk-other"]);
-  expect(shown["api-key"]).toEqual({ value: ["redacted", "redacted"], source: "flag" });
+  expect(shown["api-key"]).toMatchObject({ value: ["redacted", "redacted"], source: "flag" });
   const variable = settings([], { DELTAFOLD_API_KEY: "sk-secret" });
-  expect(variable["api-key"]).toEqual({ value: ["redacted"], source: "env" });
+  expect(variable["api-key"]).toMatchObject({ value: ["redacted"], source: "env" });
 });
 
 test.each(["", "0", "false", "no"])("a flag without a value isn't given by %j", (value) => {
   const shown = settings([], { DELTAFOLD_METRICS_OPEN: value, DELTAFOLD_NO_LIVE: value });
-  expect([shown["metrics-open"].value, shown.live.value]).toEqual([null, true]);
+  expect([shown["metrics-open"].value, shown["no-live"].value]).toEqual([false, false]);
 });
 
 test("an empty variable is none, but for a key: that is meant to close the server", () => {
@@ -89,8 +92,8 @@ test("an empty variable is none, but for a key: that is meant to close the serve
     DELTAFOLD_SPILL_DIR: "",
     DELTAFOLD_API_KEY: "",
   });
-  expect([shown.port.value, shown["spill-dir"].value]).toEqual([8, null]);
-  expect(shown["api-key"]).toEqual({ value: ["redacted"], source: "env" });
+  expect([shown.port.value, shown["spill-dir"].source]).toEqual([8, "unset"]);
+  expect(shown["api-key"]).toMatchObject({ value: ["redacted"], source: "env" });
 });
 
 test("nor is a file of keys none, but where a flag names another", () => {
@@ -101,7 +104,7 @@ test("nor is a file of keys none, but where a flag names another", () => {
   expect(() => settings([], variables)).toThrow(message);
   expect(() => settings(["--api-key-file", ""])).toThrow("It must be the path of a file");
   const shown = settings(["--api-key-file", "keys"], variables);
-  expect(shown["api-key-file"]).toEqual({ value: "keys", source: "flag" });
+  expect(shown["api-key-file"]).toMatchObject({ value: "keys", source: "flag" });
 });
 
 test("a bad variable is named", () => {
@@ -131,14 +134,21 @@ test("serve prints its settings, and neither loads nor listens", async () => {
     host: { value: "0.0.0.0", source: "env" },
     port: { value: 8080, source: "default" },
     queue: { value: 3, source: "flag" },
+    "draft-tree": { value: "off", source: "default" },
+    "spill-gib": { value: 0, source: "default" },
     "api-key": { value: ["redacted"], source: "env" },
     "api-key-file": { value: "missing", source: "flag" },
     "drain-seconds": { value: 30, source: "default" },
-    "prompt-cache-gib": { value: null, source: "default" },
+    "prompt-cache-gib": {
+      source: "unset",
+      variable: "DELTAFOLD_PROMPT_CACHE_GIB",
+      help: expect.stringContaining("(default: 1, or none where that doesn't fit)"),
+    },
+    "no-drafts": { value: false, source: "default", variable: "DELTAFOLD_NO_DRAFTS" },
   });
   // Every flag of the help but the help itself.
   const { stdout: help } = await runLine(["serve", "--help"]);
-  const flags = [...help.matchAll(/^ {2}(?:-\w, )?--(?:no-)?([\w-]+)/gm)].map(([, flag]) => flag!);
+  const flags = [...help.matchAll(/^ {2}(?:-\w, )?--([\w-]+)/gm)].map(([, flag]) => flag!);
   expect(new Set(Object.keys(shown))).toEqual(
     new Set(["model", ...flags.filter((flag) => flag !== "help")]),
   );

@@ -1,7 +1,10 @@
 import { Command, type Help, type Option } from "commander";
 
+/** What holds a key that other users of the machine can't see. */
+export const keyVariable = "DELTAFOLD_API_KEY";
+
 /** Where one is empty, somebody meant to set a key: that must not open the server. */
-const neverUnset = ["DELTAFOLD_API_KEY", "DELTAFOLD_API_KEY_FILE"];
+const neverUnset = [keyVariable, "DELTAFOLD_API_KEY_FILE"];
 const off = ["", "0", "false", "no"];
 
 /** The variable that stands for a flag. */

@@ -116,4 +116,6 @@ test.skipIf(process.platform === "win32")("so does one that others may read", ()
 test("what can't be used from the start is refused", () => {
   expect(() => ringOf({ apiKeyFile: path })).toThrow(`${path} does not exist.`);
   expect(() => ringOf({ apiKey: [""] })).toThrow("The API key key-1 must be 1 to 256");
+  const variable = { apiKey: ["a b"], apiKeyInVariable: true };
+  expect(() => ringOf(variable)).toThrow("The API key DELTAFOLD_API_KEY must be 1 to 256");
 });

@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { SetAlarm } from "../../clock.ts";
 import { ApiKeys, type NamedKey } from "../../serve/keys.ts";
+import { keyVariable } from "./environment.ts";
 import { fileStamp, readKeyFile } from "./key-file.ts";
 import type { AccessFlags } from "./options.ts";
 
@@ -29,8 +30,10 @@ export class KeyRing implements Disposable {
   #stopAlarm = () => {};
 
   /** @throws InputError for a key or file that isn't one */
-  constructor({ apiKey = [], apiKeyFile }: KeyFlags, parts: KeyRingParts) {
-    this.#named = apiKey.map((key, index) => ({ label: `key-${index + 1}`, key }));
+  constructor(flags: KeyFlags, parts: KeyRingParts) {
+    const { apiKey = [], apiKeyInVariable = false, apiKeyFile } = flags;
+    const labelOf = (index: number) => (apiKeyInVariable ? keyVariable : `key-${index + 1}`);
+    this.#named = apiKey.map((key, index) => ({ label: labelOf(index), key }));
     this.#file = apiKeyFile ?? null;
     this.#parts = parts;
     this.keys = apiKey.length > 0 || this.#file !== null ? new ApiKeys(this.#read()) : null;
@@ -69,4 +72,4 @@ export class KeyRing implements Disposable {
   };
 }
 
-type KeyFlags = Pick<AccessFlags, "apiKey" | "apiKeyFile">;
+type KeyFlags = Pick<AccessFlags, "apiKey" | "apiKeyInVariable" | "apiKeyFile">;

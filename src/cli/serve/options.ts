@@ -20,6 +20,8 @@ export interface ListenFlags {
 /** Who may use it. */
 export interface AccessFlags {
   readonly apiKey?: readonly string[];
+  /** Whether that is the variable's key. */
+  readonly apiKeyInVariable?: boolean;
   readonly apiKeyFile?: string;
   readonly allowNoKey?: boolean;
   readonly metricsOpen?: boolean;

@@ -8,7 +8,9 @@ export function showCommand(io: CliIo): Command {
   return new Command("show")
     .summary("say what a checkpoint holds")
     .description("Checks a checkpoint and says what it holds, without loading it.")
-    .addArgument(new Argument("<model>", "the name of an embedded model, or a checkpoint folder"))
+    .addArgument(
+      new Argument("<model>", "an embedded model, a folder, or a model in the cache: ORG/NAME"),
+    )
     .addOption(jsonOption("print one JSON object"))
     .action(async (model: string, flags: { readonly json?: true }) => {
       const description = await describeModel(model);

@@ -1,11 +1,11 @@
 import { type Checkpoint, openCheckpoint } from "../../checkpoint/checkpoint.ts";
 import { openFolder } from "../../checkpoint/source-node.ts";
 import type { ModelShape } from "../../model/shape.ts";
-import { modelFolder } from "../../node.ts";
 import { openTemplate } from "../../open-text.ts";
 import { weightsFromCheckpoint } from "../../weights/from-checkpoint.ts";
 import { matrixRoles, vectorRoles } from "../../weights/roles.ts";
 import type { Weights } from "../../weights/weights.ts";
+import { findHere } from "../pull/find.ts";
 
 /** What `show` prints, as its `--json` does. */
 export interface ModelDescription {
@@ -43,7 +43,7 @@ export interface MatrixFormat {
  * @throws CheckpointError, InputError
  */
 export async function describeModel(model: string): Promise<ModelDescription> {
-  const folder = await openFolder(modelFolder(model));
+  const folder = await openFolder((await findHere(model)).folder);
   await using checkpoint = await openCheckpoint(folder);
   const { config, headers, layout } = checkpoint;
   const { shape } = config;
