@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import type { TokenId } from "./ids.ts";
 import { ReplyConstraint, type ReplyForm } from "./reply-constraint.ts";
-import { allTokensBut, hasToken, type TokenSet } from "./sampling/constraint.ts";
+import {
+  allTokensBut,
+  anythingAhead,
+  hasToken,
+  type LookAhead,
+  type TokenSet,
+} from "./sampling/constraint.ts";
 
 const [end, closeA, closeB, gap] = [9, 100, 101, 50];
 const goesOn = allTokensBut([3], 128);
@@ -31,6 +37,22 @@ class Form implements ReplyForm {
   commit(id: TokenId): void {
     this.seen.push(id);
   }
+
+  ahead(): LookAhead {
+    return sevens;
+  }
+}
+
+const sevens: LookAhead = { after: (id) => (id === 7 ? sevens : null) };
+
+/** How many of some drafts could be drawn one after the other. */
+function drawable(constraint: ReplyConstraint, drafts: readonly TokenId[]): number {
+  let place: LookAhead | null = constraint.ahead();
+  for (const [at, id] of drafts.entries()) {
+    place = place.after(id);
+    if (!place) return at;
+  }
+  return drafts.length;
 }
 
 /**
@@ -130,4 +152,35 @@ test("a call within a think block ends it, and its budget says no more", () => {
   const called = { ...block, callId: 70, budget: 3 };
   const { reply, forced } = walk(new ReplyConstraint(called, null, 99), [1, 70, 2, 3, 4, 5]);
   expect([reply, forced]).toEqual([[1, 70, 2, 3, 4, 5], []]);
+});
+
+test("drafts may lead through the block and what closes it into the form", () => {
+  const made = (budget: number | null) => new ReplyConstraint({ ...block, budget }, new Form(), 99);
+  expect(drawable(made(null), [1, 2, end, gap, 7, 7, 8])).toBe(6);
+  expect(drawable(made(null), [1, end, 7])).toBe(2);
+  expect(drawable(made(2), [1, 2, ...block.closing, 7, 8])).toBe(6);
+  expect(drawable(made(2), [1, 2, 4])).toBe(2);
+  // What would end the reply.
+  expect(drawable(made(null), [1, 3, 1])).toBe(1);
+  expect(drawable(new ReplyConstraint(null, new Form(), 99), [7, 7, 1])).toBe(2);
+});
+
+test("where no form follows, anything may come behind a block", () => {
+  const called = { ...block, callId: 70, budget: 2 };
+  const made = () => new ReplyConstraint(called, null, 99);
+  expect(drawable(made(), [1, 70, 5, 6, 7, 8])).toBe(6);
+  expect(drawable(made(), [1, end, 3, 4, 5])).toBe(5);
+  expect(drawable(made(), [1, 2, ...block.closing, 3, 4])).toBe(7);
+  expect(drawable(made(), [1, 2, 3])).toBe(2);
+  expect(new ReplyConstraint(null, null, 99).ahead()).toBe(anythingAhead);
+});
+
+test("looking ahead moves nothing", () => {
+  const form = new Form();
+  const constraint = new ReplyConstraint({ ...block, budget: 1 }, form, 99);
+  drawable(constraint, [1, ...block.closing, 7, 7]);
+  expect([constraint.forced(), constraint.allowed(), form.seen]).toEqual([null, goesOn, []]);
+  constraint.commit(1);
+  expect(drawable(constraint, [closeA, end, closeB, 7])).toBe(4);
+  expect(constraint.forced()).toBe(closeA);
 });

@@ -1,5 +1,11 @@
 import type { TokenId } from "./ids.ts";
-import type { DrawConstraint, TokenSet } from "./sampling/constraint.ts";
+import {
+  anythingAhead,
+  type DrawConstraint,
+  hasToken,
+  type LookAhead,
+  type TokenSet,
+} from "./sampling/constraint.ts";
 
 /** How a think block is counted and closed. */
 export interface ThinkBlock {
@@ -23,6 +29,7 @@ export interface ReplyForm {
   forced(tokensLeft: number): TokenId | null;
   allowed(tokensLeft: number): TokenSet;
   commit(id: TokenId): void;
+  ahead(): LookAhead;
 }
 
 /**
@@ -32,12 +39,9 @@ export interface ReplyForm {
 export class ReplyConstraint implements DrawConstraint {
   readonly narrows: boolean;
   readonly #form: ReplyForm | null;
-  /** Null behind it, or where there is none. */
-  #block: ThinkBlock | null;
-  #thought = 0;
+  /** Null behind the think block, or where there is none. */
+  #place: BlockPlace | null;
   #tokensLeft: number;
-  /** What comes next, up to the content. */
-  #forced: readonly TokenId[] = [];
 
   /**
    * @param block null where the reply doesn't begin in one
@@ -45,44 +49,96 @@ export class ReplyConstraint implements DrawConstraint {
    */
   constructor(block: ThinkBlock | null, form: ReplyForm | null, maxTokens: number) {
     this.#tokensLeft = maxTokens;
-    this.#block = block;
+    this.#place = block && BlockPlace.within(block, form !== null, 0);
     this.#form = form;
     this.narrows = form !== null;
-    this.#closeIfSpent();
   }
 
   forced(): TokenId | null {
-    const [next] = this.#forced;
-    if (next !== undefined) return next;
-    return this.#block || !this.#form ? null : this.#form.forced(this.#tokensLeft);
+    if (this.#place) return this.#place.forced;
+    return this.#form?.forced(this.#tokensLeft) ?? null;
   }
 
   allowed(): TokenSet | null {
-    if (!this.#form) return null;
-    return this.#block ? this.#block.goesOn : this.#form.allowed(this.#tokensLeft);
+    if (this.#place) return this.#place.allowed;
+    return this.#form?.allowed(this.#tokensLeft) ?? null;
   }
 
   commit(id: TokenId): void {
     this.#tokensLeft--;
-    if (this.#forced.length > 0) {
-      this.#forced = this.#forced.slice(1);
-      if (this.#forced.length === 0) this.#block = null;
-    } else if (!this.#block) {
-      this.#form?.commit(id);
-    } else if (id === this.#block.closingId) {
-      // A form begins where templates have content begin.
-      if (this.#form) this.#forced = this.#block.between;
-      if (this.#forced.length === 0) this.#block = null;
-    } else if (id === this.#block.callId) {
-      this.#block = null;
-    } else {
-      this.#thought++;
-      this.#closeIfSpent();
-    }
+    if (this.#place) this.#place = this.#place.after(id);
+    else this.#form?.commit(id);
   }
 
-  #closeIfSpent(): void {
-    const { budget, closing } = this.#block ?? { budget: null, closing: [] };
-    if (budget !== null && this.#thought >= budget) this.#forced = closing;
+  ahead(): LookAhead {
+    const content = () => this.#form?.ahead() ?? anythingAhead;
+    return this.#place ? blockAhead(this.#place, content) : content();
+  }
+}
+
+/** @param content where the block leads */
+function blockAhead(place: BlockPlace, content: () => LookAhead): LookAhead {
+  return {
+    after: (id) => {
+      if (!place.takes(id)) return null;
+      const next = place.after(id);
+      return next ? blockAhead(next, content) : content();
+    },
+  };
+}
+
+/** A place in a think block, before its content begins. */
+class BlockPlace {
+  readonly #block: ThinkBlock;
+  readonly #formFollows: boolean;
+  readonly #thought: number;
+  /** What comes next, up to the content. */
+  readonly #rest: readonly TokenId[];
+
+  private constructor(
+    block: ThinkBlock,
+    formFollows: boolean,
+    thought: number,
+    rest: readonly TokenId[],
+  ) {
+    this.#block = block;
+    this.#formFollows = formFollows;
+    this.#thought = thought;
+    this.#rest = rest;
+  }
+
+  /** Behind so many tokens of the block. */
+  static within(block: ThinkBlock, formFollows: boolean, thought: number): BlockPlace {
+    const { budget, closing } = block;
+    const spent = budget !== null && thought >= budget;
+    return new BlockPlace(block, formFollows, thought, spent ? closing : []);
+  }
+
+  get forced(): TokenId | null {
+    return this.#rest[0] ?? null;
+  }
+
+  get allowed(): TokenSet | null {
+    return this.#formFollows ? this.#block.goesOn : null;
+  }
+
+  takes(id: TokenId): boolean {
+    if (this.forced !== null) return id === this.forced;
+    return this.allowed === null || hasToken(this.allowed, id);
+  }
+
+  /** Where a token leads; null: the content begins. */
+  after(id: TokenId): BlockPlace | null {
+    const { closingId, callId, between } = this.#block;
+    if (this.#rest.length > 0) return this.#before(this.#rest.slice(1));
+    // A form begins where templates have content begin.
+    if (id === closingId) return this.#before(this.#formFollows ? between : []);
+    if (id === callId) return null;
+    return BlockPlace.within(this.#block, this.#formFollows, this.#thought + 1);
+  }
+
+  #before(rest: readonly TokenId[]): BlockPlace | null {
+    if (rest.length === 0) return null;
+    return new BlockPlace(this.#block, this.#formFollows, this.#thought, rest);
   }
 }

@@ -1,8 +1,8 @@
-import { InputError } from "../errors.ts";
 import { grammarStateItemsMax, grammarTokenStepsMax } from "../limits.ts";
 import { Agenda } from "./agenda.ts";
+import { tooComplex } from "./form-work.ts";
 import { Frame, type Group, ParseState, type Reads } from "./parse-state.ts";
-import { byteClasses, type Program } from "./program.ts";
+import { byteClasses, ops, type Program } from "./program.ts";
 
 /** What a place takes to be looked at, and a state to be made, in steps of a walk along known states. */
 const placeSteps = 8;
@@ -19,15 +19,20 @@ export class Automaton {
   readonly #classes: Uint8Array;
   readonly #classCount: number;
   readonly #agenda: Agenda;
+  readonly #tokenStepsMax: number;
   #start: ParseState | null = null;
   #states = new Map<string, ParseState>();
   /** Places of these states, and of their tables. */
   #items = 0;
   #frames = 1;
   #steps = 0;
+  #stepsMax: number;
 
-  constructor(program: Program) {
+  /** @param tokenStepsMax the work for one token */
+  constructor(program: Program, tokenStepsMax: number = grammarTokenStepsMax) {
     this.#program = program;
+    this.#tokenStepsMax = tokenStepsMax;
+    this.#stepsMax = tokenStepsMax;
     this.#agenda = new Agenda(this.outermost, program.live);
     const { classes, count } = byteClasses(program);
     this.#classes = classes;
@@ -45,26 +50,31 @@ export class Automaton {
     return this.start.ended || this.start.groups.length > 0;
   }
 
-  /** Begins the work for a token, which is bounded. */
-  beginToken(): void {
+  /** Begins the work for a token, which is bounded. @param stepsMax of this one */
+  beginToken(stepsMax: number = this.#tokenStepsMax): void {
     this.#steps = 0;
+    this.#stepsMax = stepsMax;
   }
 
   /** @throws InputError where a token takes too much work */
   spend(steps: number): void {
     this.#steps += steps;
-    if (this.#steps <= grammarTokenStepsMax) return;
-    throw new InputError(
-      "The reply's form can be read in too many ways at once to be followed.",
-      null,
-      "grammar_too_complex",
-    );
+    if (this.#steps > this.#stepsMax) {
+      throw tooComplex("can be read in too many ways at once to be followed");
+    }
   }
 
   /** The state after one more byte, or null where it can't follow. */
   step(state: ParseState, byte: number): ParseState | null {
     const known = state.next[this.#classes[byte]!];
     return known === undefined ? this.#step(state, byte) : known;
+  }
+
+  /** The state after some more bytes, or null where they can't follow. */
+  read(from: ParseState, bytes: Uint8Array): ParseState | null {
+    let state: ParseState | null = from;
+    for (const byte of bytes) state = state && this.step(state, byte);
+    return state;
   }
 
   /** A state of the outermost frame. */
@@ -91,13 +101,15 @@ export class Automaton {
   #step(state: ParseState, byte: number): ParseState | null {
     state.reads ??= this.#enter(state);
     const { places, frames } = state.reads;
+    const { starts, targets, firsts, lasts } = this.#program;
     this.#agenda.clear();
-    for (let at = 0; at < places.length; at++) {
-      const instruction = this.#program.instructions[places[at]!]!;
-      if (instruction.kind !== "bytes") continue;
-      this.spend(instruction.edges.length);
-      for (const { first, last, next } of instruction.edges) {
-        if (byte >= first && byte <= last) this.#agenda.add(next, frames[at]!);
+    for (let read = 0; read < places.length; read++) {
+      const end = starts[places[read]! + 1]!;
+      const start = starts[places[read]!]!;
+      this.spend(end - start);
+      for (let at = start; at < end; at++) {
+        if (byte < firsts[at]! || byte > lasts[at]!) continue;
+        this.#agenda.add(targets[at]!, frames[read]!);
       }
     }
     const after = this.#settle();
@@ -109,17 +121,18 @@ export class Automaton {
   /** Follows splits and returns, up to where something is read. Rules called there are not entered. */
   #settle(): ParseState {
     const agenda = this.#agenda;
-    const { instructions, empty } = this.#program;
+    const { ops: each, starts, targets, empty } = this.#program;
     const found = new Map<Frame, number[]>();
     let ended = false;
     while (agenda.take()) {
       const { place, frame } = agenda;
-      const instruction = instructions[place]!;
+      const op = each[place];
       this.spend(placeSteps);
-      if (instruction.kind === "split") {
-        for (const next of instruction.nexts) agenda.add(next, frame);
-      } else if (instruction.kind === "return") {
+      if (op === ops.split) {
+        this.#addTargets(place, frame);
+      } else if (op === ops.return) {
         if (frame === this.outermost) ended = true;
+        this.spend(frame.places.length);
         for (let at = 0; at < frame.places.length; at++) {
           agenda.add(frame.places[at]!, frame.frames[at]!);
         }
@@ -127,8 +140,8 @@ export class Automaton {
         const some = found.get(frame);
         if (some) some.push(place);
         else found.set(frame, [place]);
-        const skips = instruction.kind === "call" && empty[instruction.entry];
-        if (skips) agenda.add(instruction.next, frame);
+        const at = starts[place]!;
+        if (op === ops.call && empty[targets[at]!] === 1) agenda.add(targets[at + 1]!, frame);
       }
     }
     return this.#intern(found, ended);
@@ -137,7 +150,7 @@ export class Automaton {
   /** Enters the rules that a state calls: each gets a frame. Whoever returns unread was let by before. */
   #enter(state: ParseState): Reads {
     const agenda = this.#agenda;
-    const { instructions, empty } = this.#program;
+    const { ops: each, starts, targets, empty } = this.#program;
     const entered = new Map<number, Frame>();
     const reads: { places: number[]; frames: Frame[] } = { places: [], frames: [] };
     agenda.clear();
@@ -146,24 +159,31 @@ export class Automaton {
     }
     while (agenda.take()) {
       const { place, frame } = agenda;
-      const instruction = instructions[place]!;
+      const op = each[place];
       this.spend(placeSteps);
-      if (instruction.kind === "split") {
-        for (const next of instruction.nexts) agenda.add(next, frame);
-      } else if (instruction.kind === "bytes") {
+      if (op === ops.split) {
+        this.#addTargets(place, frame);
+      } else if (op === ops.read) {
         reads.places.push(place);
         reads.frames.push(frame);
-      } else if (instruction.kind === "call") {
-        const { entry, next } = instruction;
+      } else if (op === ops.call) {
+        const [entry, next] = [targets[starts[place]!]!, targets[starts[place]! + 1]!];
         const own = entered.get(entry) ?? new Frame(this.#frames++);
         entered.set(entry, own);
         own.places.push(next);
         own.frames.push(frame);
         agenda.add(entry, own);
-        if (empty[entry]) agenda.add(next, frame);
+        if (empty[entry] === 1) agenda.add(next, frame);
       }
     }
     return reads;
+  }
+
+  #addTargets(place: number, frame: Frame): void {
+    const { starts, targets } = this.#program;
+    const end = starts[place + 1]!;
+    this.spend(end - starts[place]!);
+    for (let at = starts[place]!; at < end; at++) this.#agenda.add(targets[at]!, frame);
   }
 
   #intern(found: ReadonlyMap<Frame, number[]>, ended: boolean): ParseState {

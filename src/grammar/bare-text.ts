@@ -1,6 +1,6 @@
 import { InputError } from "../errors.ts";
-import { shown } from "../json.ts";
 import { valueClosings } from "../text/call-body.ts";
+import { argumentJson } from "../text/tool-calls.ts";
 import { avoiding } from "./avoid.ts";
 import { codeSet, codesOf, complement, without } from "./code-points.ts";
 import {
@@ -11,10 +11,12 @@ import {
   optional,
   type Rules,
   repeat,
+  rule,
   sequence,
   text,
   texts,
 } from "./expressions.ts";
+import type { FormWork } from "./form-work.ts";
 import { spaces } from "./pattern-reader.ts";
 import { readRegex, searched } from "./regex.ts";
 import type { StringForm } from "./string-form.ts";
@@ -31,20 +33,23 @@ const notOpening = without(plain, codeSet([...codesOf("{["), ...spaces]));
  */
 export class BareText implements StringForm {
   readonly #rules: Rules;
+  readonly #work: FormWork;
+  readonly #types: ReadonlySet<string>;
+  /** Whether what begins as an object or a list would be read as one. */
   readonly #notJson: boolean;
 
-  /** @param notJson whether what begins as an object or a list would be read as one */
-  constructor(rules: Rules, notJson: boolean) {
+  /** @param types that the parameter may have */
+  constructor(rules: Rules, work: FormWork, types: ReadonlySet<string>) {
     this.#rules = rules;
-    this.#notJson = notJson;
+    this.#work = work;
+    this.#types = types;
+    this.#notJson = types.has("object") || types.has("array");
   }
 
   any(): Expression {
-    // A value stands on a line of its own.
-    const free = (before: string) =>
-      avoiding(this.#rules, "bare free", valueClosings, anything, [], before);
-    if (!this.#notJson) return free("\n");
-    return either(text(""), sequence(oneOf(notOpening), free("")));
+    const name = this.#notJson ? "bare text" : "bare string";
+    if (!this.#rules.has(name)) this.#rules.set(name, this.#free());
+    return rule(name);
   }
 
   sized(least: number, most: number | null): Expression {
@@ -56,15 +61,26 @@ export class BareText implements StringForm {
 
   matching(pattern: string): Expression {
     if (this.#notJson) throw new InputError("What matches a pattern could be read as JSON.");
+    this.#work.spend(pattern.length);
     return withoutTags(searched(readRegex(pattern)));
   }
 
+  /** Of these, what is read back as itself. */
   among(values: readonly string[]): Expression {
-    for (const value of values) {
-      if (!valueClosings.some((closing) => `\n${value}`.includes(closing))) continue;
-      throw new InputError(`A call's argument can't be ${shown(value)}, which ends its parameter.`);
-    }
-    return texts(values);
+    return texts(values.filter((value) => this.#isReadBack(value)));
+  }
+
+  #free(): Expression {
+    const free = (before: string) =>
+      avoiding(this.#rules, "bare free", valueClosings, anything, [], before);
+    // A value stands on a line of its own.
+    if (!this.#notJson) return free("\n");
+    return either(text(""), sequence(oneOf(notOpening), free("")));
+  }
+
+  #isReadBack(value: string): boolean {
+    if (valueClosings.some((closing) => `\n${value}`.includes(closing))) return false;
+    return value.isWellFormed() && argumentJson(value, this.#types) === JSON.stringify(value);
   }
 }
 

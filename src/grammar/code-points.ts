@@ -40,43 +40,65 @@ export function complement(set: CodeSet): CodeSet {
   return codeSet([...gaps, [next, lastCode]]);
 }
 
-/** What is in a set and not in the other. */
-export const without = (set: CodeSet, taken: CodeSet): CodeSet =>
-  complement(codeSet([...complement(set), ...taken]));
-
 /** What is in both. */
-export const common = (set: CodeSet, other: CodeSet): CodeSet => without(set, complement(other));
+export function common(set: CodeSet, other: CodeSet): CodeSet {
+  const both: CodeRange[] = [];
+  for (let at = 0, otherAt = 0; at < set.length && otherAt < other.length; ) {
+    const [first, last] = set[at]!;
+    const [otherFirst, otherLast] = other[otherAt]!;
+    const [from, to] = [Math.max(first, otherFirst), Math.min(last, otherLast)];
+    if (from <= to) both.push([from, to]);
+    if (last < otherLast) at++;
+    else otherAt++;
+  }
+  return both;
+}
+
+/** What is in a set and not in the other. */
+export const without = (set: CodeSet, taken: CodeSet): CodeSet => common(set, complement(taken));
 
 /**
  * A set's UTF-8, as sequences of byte ranges: one range a byte, each combination a character of the
  * set. Of two sequences, ranges at the same place behind the same bytes are equal or disjoint.
  */
 export function utf8Of(set: CodeSet): ByteRange[][] {
-  const lengthEnds = [0x7f, 0x7ff, 0xffff, lastCode];
-  return lengthEnds.flatMap((end, index) => {
-    const start = index === 0 ? 0 : lengthEnds[index - 1]! + 1;
-    const within = common(set, codeSet([[start, end]]));
-    return within.flatMap(([first, last]) => sequences(first, last, index));
-  });
+  const found: ByteRange[][] = [];
+  for (const [first, last] of set) {
+    for (const [trail, end] of lengthEnds.entries()) {
+      const start = trail === 0 ? 0 : lengthEnds[trail - 1]! + 1;
+      if (first <= end && last >= start) {
+        addSequences(Math.max(first, start), Math.min(last, end), trail, found);
+      }
+    }
+  }
+  return found;
 }
 
+/** The last codes that take one byte, two, three and four. */
+const lengthEnds: readonly number[] = [0x7f, 0x7ff, 0xffff, lastCode];
+/** What first bytes are marked with, by the bytes behind them. */
+const leadMarks: readonly number[] = [0, 0xc0, 0xe0, 0xf0];
+
 /** @param trail bytes behind the first, the same for all characters of the range */
-function sequences(first: number, last: number, trail: number): ByteRange[][] {
+function addSequences(first: number, last: number, trail: number, found: ByteRange[][]): void {
   for (let bytes = 1; bytes <= trail; bytes++) {
     const low = 2 ** (6 * bytes) - 1;
     if ((first | low) === (last | low)) continue;
-    if ((first & low) !== 0) {
-      const cut = first | low;
-      return [...sequences(first, cut, trail), ...sequences(cut + 1, last, trail)];
-    }
-    if ((last & low) !== low) {
-      const cut = last - (last & low);
-      return [...sequences(first, cut - 1, trail), ...sequences(cut, last, trail)];
-    }
+    const [wholeFirst, wholeLast] = [(first & low) === 0, (last & low) === low];
+    if (wholeFirst && wholeLast) continue;
+    const cut = wholeFirst ? last - (last & low) : (first | low) + 1;
+    addSequences(first, cut - 1, trail, found);
+    addSequences(cut, last, trail, found);
+    return;
   }
-  const firsts = new TextEncoder().encode(String.fromCodePoint(first));
-  const lasts = new TextEncoder().encode(String.fromCodePoint(last));
-  return [Array.from(firsts, (byte, index): ByteRange => [byte, lasts[index]!])];
+  found.push(
+    Array.from({ length: trail + 1 }, (_, index): ByteRange => {
+      const shift = 6 * (trail - index);
+      const byte = (code: number) =>
+        index === 0 ? leadMarks[trail]! | (code >> shift) : 0x80 | ((code >> shift) & 0x3f);
+      return [byte(first), byte(last)];
+    }),
+  );
 }
 
 /** Bytes that begin characters or go on in them, and what stands behind; nothing where they end. */

@@ -1,7 +1,7 @@
 import { grammarEndingBytesMax } from "../limits.ts";
 import type { Automaton } from "./automaton.ts";
 import type { Frame, FrameWay, ParseState } from "./parse-state.ts";
-import type { ByteEdge, Program } from "./program.ts";
+import { ops, type Program } from "./program.ts";
 import { type ShortestWays, shortestWays } from "./shortest-ways.ts";
 
 /** A place, and the frame that is current there. */
@@ -55,24 +55,24 @@ export class Endings {
   /** The bytes themselves, of a state whose ending has a length. */
   bytes(state: ParseState): number[] {
     const written: number[] = [];
-    const { instructions } = this.#program;
+    const { ops: each, starts, targets } = this.#program;
     const { nexts } = this.#ways;
     /** Behind rules that the ending calls itself. */
     const behind: number[] = [];
     let spot = state.ended ? null : this.#nearest(state).spot;
     while (spot) {
       const { place, frame }: Spot = spot;
-      const instruction = instructions[place]!;
-      if (instruction.kind === "return") {
+      const op = each[place];
+      if (op === ops.return) {
         const inner = behind.pop();
         spot = inner === undefined ? this.#behind(frame) : { place: inner, frame };
         continue;
       }
       let next = nexts[place]!;
-      if (instruction.kind === "call") {
-        behind.push(instruction.next);
-      } else if (instruction.kind === "bytes") {
-        const choice = this.#choose(instruction.edges);
+      if (op === ops.call) {
+        behind.push(targets[starts[place]! + 1]!);
+      } else if (op === ops.read) {
+        const choice = this.#choose(place);
         written.push(choice.byte);
         next = choice.next;
       }
@@ -106,14 +106,19 @@ export class Endings {
     return { place: frame.places[at]!, frame: frame.frames[at]! };
   }
 
-  /** Of the edges that are on a shortest way, the one with the best byte. */
-  #choose(edges: readonly ByteEdge[]): { byte: number; next: number } {
+  /** Of the ranges that are on a shortest way, the one with the best byte. */
+  #choose(read: number): { byte: number; next: number } {
+    const { starts, targets, firsts, lasts } = this.#program;
     const { bytes } = this.#ways;
-    const least = Math.min(...edges.map(({ next }) => bytes[next]!));
-    const nearest = edges.filter(({ next }) => bytes[next] === least);
+    const all = Array.from({ length: starts[read + 1]! - starts[read]! }, (_, index) => {
+      const at = starts[read]! + index;
+      return { first: firsts[at]!, last: lasts[at]!, next: targets[at]! };
+    });
+    const least = Math.min(...all.map(({ next }) => bytes[next]!));
+    const nearest = all.filter(({ next }) => bytes[next] === least);
     for (const [low, high] of preferred) {
-      const edge = nearest.find(({ first, last }) => first <= high && last >= low);
-      if (edge) return { byte: Math.max(edge.first, low), next: edge.next };
+      const range = nearest.find(({ first, last }) => first <= high && last >= low);
+      if (range) return { byte: Math.max(range.first, low), next: range.next };
     }
     return { byte: nearest[0]!.first, next: nearest[0]!.next };
   }

@@ -1,27 +1,25 @@
+import { nextTask } from "../clock.ts";
 import { InputError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { nestsWithin } from "../json.ts";
 import {
-  choicesMax,
   grammarCharsMax,
   grammarPlacesKeptMax,
   grammarsKeptMax,
+  grammarTokenStepsMax,
   jsonDepthMax,
 } from "../limits.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import { Automaton } from "./automaton.ts";
-import { readEbnf } from "./ebnf.ts";
+import type { CompiledGrammar } from "./compiled-grammar.ts";
 import { EndingTokens } from "./ending-tokens.ts";
 import { Endings } from "./endings.ts";
-import { type Rules, texts } from "./expressions.ts";
-import { SchemaReader } from "./json-schema.ts";
-import { JsonText } from "./json-text.ts";
-import { readRegex, whole } from "./regex.ts";
-import { type CompiledGrammar, ReplyGrammar } from "./reply-grammar.ts";
+import { rulesOf } from "./form-rules.ts";
+import { FormWork } from "./form-work.ts";
+import { ReplyGrammar } from "./reply-grammar.ts";
 import type { GrammarSpec } from "./spec.ts";
 import { TokenMasks } from "./token-masks.ts";
 import { TokenTrie } from "./token-trie.ts";
-import { callRules } from "./tool-calls.ts";
 import { toProgram } from "./write-program.ts";
 
 /** The request field that a kind of grammar comes from, unless the caller says. */
@@ -34,6 +32,11 @@ const fields: Readonly<Record<GrammarSpec["kind"], string>> = {
   calls: "tool_choice",
 };
 
+/** Steps of the work for a token in a step of making a form. */
+const tokenStepsAStep = 50;
+/** Steps for one draft: some places of a reply to an ordinary form, made for the first time. */
+const draftStepsMax = 100_000;
+
 /** Makes grammars for one vocabulary. What a vocabulary needs for that is made for the first of them. */
 export class Grammars {
   readonly #tokenizer: Tokenizer;
@@ -42,6 +45,7 @@ export class Grammars {
   #trie: Promise<TokenTrie> | null = null;
   /** By their descriptions, those used last at the end. */
   readonly #kept = new Map<string, CompiledGrammar>();
+  readonly #making = new Map<string, Promise<CompiledGrammar>>();
 
   /**
    * @param eosIds tokens that end a reply
@@ -61,10 +65,9 @@ export class Grammars {
   async grammar(spec: GrammarSpec, param: string = fields[spec.kind]): Promise<ReplyGrammar> {
     try {
       const key = describe(spec);
-      const trie = await this.#vocabulary();
-      const compiled = this.#kept.get(key) ?? this.#compile(spec, trie);
+      const compiled = this.#kept.get(key) ?? (await this.#made(key, spec));
       const reply = new ReplyGrammar(compiled);
-      // What is too ambiguous is mostly so from its first token on.
+      // What its first token and its end take is not left to a round.
       reply.allowed();
       this.#keep(key, compiled);
       return reply;
@@ -95,17 +98,38 @@ export class Grammars {
     }
   }
 
-  #compile(spec: GrammarSpec, trie: TokenTrie): CompiledGrammar {
-    const program = toProgram(rulesOf(spec), "root", trie.depthMax);
+  /** One of that description, for all who ask while it is made. */
+  #made(key: string, spec: GrammarSpec): Promise<CompiledGrammar> {
+    const begun = this.#making.get(key);
+    if (begun) return begun;
+    const making = this.#make(spec).finally(() => this.#making.delete(key));
+    this.#making.set(key, making);
+    return making;
+  }
+
+  async #make(spec: GrammarSpec): Promise<CompiledGrammar> {
+    const trie = await this.#vocabulary();
+    const work = new FormWork();
+    const rules = rulesOf(spec, work);
+    // Each part may take as long as a round: others have their turn in between.
+    await nextTask();
+    const program = toProgram(rules, "root", trie.depthMax, work);
+    await nextTask();
     const automaton = new Automaton(program);
+    const masks = new TokenMasks(automaton, trie, this.#words);
+    // What is too ambiguous is mostly so from its first token on.
+    automaton.beginToken(Math.min(grammarTokenStepsMax, tokenStepsAStep * work.left));
     if (!automaton.possible) throw new InputError("No text would have the form that is asked for.");
+    masks.add(automaton.start, new Int32Array(this.#words));
     return {
       automaton,
-      places: program.instructions.length,
+      draftAutomaton: new Automaton(program, draftStepsMax),
+      places: program.ops.length,
       endings: new EndingTokens(automaton, new Endings(automaton, program), trie),
-      masks: new TokenMasks(automaton, trie, this.#words),
+      masks,
       words: this.#words,
       eosIds: this.#eosIds,
+      tokens: trie.tokens,
       tokenBytes: (id) => this.#tokenizer.tokenBytes(id),
     };
   }
@@ -126,36 +150,4 @@ function describe(spec: GrammarSpec): string {
     );
   }
   return written;
-}
-
-function rulesOf(spec: GrammarSpec): Rules {
-  const rules: Rules = new Map();
-  switch (spec.kind) {
-    case "jsonObject":
-      return rules.set("root", new JsonText(rules).object);
-    case "jsonSchema": {
-      const reader = new SchemaReader(spec.schema, rules, new JsonText(rules));
-      rules.set("root", reader.expression({ schema: spec.schema, at: "#" }));
-      reader.finish();
-      return rules;
-    }
-    case "regex":
-      return rules.set("root", whole(readRegex(spec.pattern)));
-    case "choice":
-      return rules.set("root", choice(spec.choices));
-    case "ebnf":
-      return readEbnf(spec.grammar);
-    case "calls":
-      return callRules(spec.tools, spec.parallel);
-  }
-}
-
-function choice(choices: readonly string[]): ReturnType<typeof texts> {
-  if (choices.length > choicesMax) {
-    throw new InputError(`There are ${choices.length} choices; ${choicesMax} are the most.`);
-  }
-  if (!choices.every((each) => each.isWellFormed())) {
-    throw new InputError("A choice has half a surrogate pair.");
-  }
-  return texts(choices);
 }

@@ -21,10 +21,16 @@ export interface NumberRange {
   readonly integer: boolean;
 }
 
+/** Steps to write a number's bounds down. */
+const boundedSteps = 50;
 /** Digits that all doubles tell apart. */
 const exactDigits = 15;
 const fractionDigitsMax = 9;
-const digit = between("0", "9");
+/** By the lowest and the highest: bounds ask for the same ones again and again. */
+const digits = Array.from({ length: 10 }, (_, low) =>
+  Array.from({ length: 10 }, (_, high) => between(`${low}`, `${high}`)),
+);
+const digit = digits[0]![9]!;
 
 /** Decimals in a range, without exponent: none that a reader would round out of it. */
 export function numbersIn({ least, most, above, below, integer }: NumberRange): Expression {
@@ -108,7 +114,7 @@ function digitsBetween(from: string, to: string, short: boolean): Expression {
   const [low, high] = [Number(from[0]), Number(to[0])];
   const [lowTail, highTail] = [from.slice(1), to.slice(1)];
   if (low === high) return sequence(text(`${low}`), tail(lowTail, highTail));
-  const inner = low + 1 < high ? between(`${low + 1}`, `${high - 1}`) : nothing;
+  const inner = low + 1 < high ? digits[low + 1]![high - 1]! : nothing;
   return either(
     sequence(text(`${low}`), tail(lowTail, "9".repeat(rest))),
     sequence(inner, repeat(digit, short ? 0 : rest, rest)),
@@ -131,6 +137,7 @@ export function numberOf(
   const [least, above] = boundOf(schema, "minimum", "exclusiveMinimum", Math.max, at);
   const [most, below] = boundOf(schema, "maximum", "exclusiveMaximum", Math.min, at);
   if (least === null && most === null) return integer ? json.integer : json.number;
+  json.work.spend(boundedSteps);
   return numbersIn({ least, most, above, below, integer });
 }
 

@@ -3,6 +3,9 @@ import { propertyNameCharsMax } from "../limits.ts";
 import { type Expression, either, nothing, rule, sequence, text } from "./expressions.ts";
 import { fail, type SchemaContext, type SchemaRecord } from "./schema-parts.ts";
 
+/** Steps to place a property among the others. */
+const propertySteps = 6;
+
 /** A property that a schema names. */
 export interface Property {
   readonly name: string;
@@ -55,6 +58,7 @@ export function objectOf(reader: SchemaContext, schema: SchemaRecord, at: string
   let more = rule(reader.newName());
   rules.set(more.name, either(text(""), sequence(comma, other, more)));
   let first: Expression = either(text(""), sequence(other, more));
+  json.work.spend(propertySteps * properties.length);
   for (const { name, required, ...place } of [...properties].reverse()) {
     const member = rule(reader.newName());
     const behind = sequence(text(json.fixed(name)), json.colon, reader.expression(place), more);

@@ -158,6 +158,8 @@ test.each<[Schema | boolean, unknown]>([
   [sizes, [[], []]],
   [older, 1.5],
   [true, [1, { a: null }]],
+  [{ type: "number" }, -0.5],
+  [{ type: "integer" }, -10],
   [
     { properties: many(2000, () => ({ type: "null" })), additionalProperties: false },
     { p7: null, p1999: null },
@@ -192,6 +194,8 @@ test.each<[Schema | boolean, string, string]>([
   [older, "1}", "}"],
   [older, "1", "<|im_end|>"],
   [{ const: 5 }, "6", "6"],
+  [{ type: "integer" }, "-0", "0"],
+  [{ type: ["integer", "null"], minimum: -5 }, "-0", "0"],
   [{ type: "string" }, '"\n', "\n"],
   [{ type: "string" }, '"\\x', "x"],
   [{ type: "string" }, '"\\ud800"', '"'],

@@ -15,6 +15,10 @@ import {
 } from "./schema-parts.ts";
 import type { StringForm } from "./string-form.ts";
 
+/** Steps to read a schema, and listed values that are read in a step. */
+const schemaSteps = 10;
+const valuesAStep = 2;
+
 /**
  * Turns the schemas of one document into rules. Of oneOf, as of anyOf, one schema must take a value:
  * whether another takes it too is not looked at.
@@ -29,7 +33,7 @@ export class SchemaReader implements SchemaContext {
 
   /** @param root what references begin in */
   constructor(root: unknown, rules: Rules, json: JsonText) {
-    this.#joiner = new SchemaJoiner(root);
+    this.#joiner = new SchemaJoiner(root, json.work);
     this.rules = rules;
     this.json = json;
   }
@@ -68,6 +72,7 @@ export class SchemaReader implements SchemaContext {
 
   #read(place: SchemaAt, form: StringForm): Expression {
     const { schema, at } = place;
+    this.json.work.spend(schemaSteps);
     if (schema === true) return this.json.value;
     if (schema === false) return nothing;
     const target = this.#joiner.targetOf(place);
@@ -90,6 +95,7 @@ export class SchemaReader implements SchemaContext {
   #single(schema: SchemaRecord, at: string, form: StringForm): Expression {
     if (schema["enum"] !== undefined || schema["const"] !== undefined) {
       const values = listedValues(schema, at);
+      this.json.work.spend(values.length / valuesAStep);
       const strings = values.filter((value) => typeof value === "string");
       const others = values.filter((value) => typeof value !== "string");
       return either(form.among(strings), texts(others.map((value) => this.json.fixed(value))));

@@ -14,6 +14,7 @@ import {
   text,
   texts,
 } from "./expressions.ts";
+import { FormWork } from "./form-work.ts";
 import { asJsonString, escapedLetter, plainLetters } from "./json-letters.ts";
 import { OtherNames } from "./other-names.ts";
 import { readRegex, searched } from "./regex.ts";
@@ -40,6 +41,7 @@ export class JsonText implements StringForm {
   readonly #names: OtherNames;
   /** A string's text without its quotes. */
   readonly #inside = (value: string): string => this.fixed(value).slice(1, -1);
+  readonly work: FormWork;
   readonly gap: Expression = rule("json gap");
   readonly colon: Expression = sequence(text(":"), optional(text(" ")));
   readonly value: Expression = rule("json value");
@@ -48,13 +50,14 @@ export class JsonText implements StringForm {
   readonly number: Expression = rule("json number");
   readonly integer: Expression = rule("json integer");
 
-  /** Adds its rules to others, under names of its own. */
-  constructor(rules: Rules, avoided: string | null = null) {
+  /** Adds its rules to others, under names of its own. @param work of those who read schemas with it */
+  constructor(rules: Rules, work: FormWork = new FormWork(), avoided: string | null = null) {
     this.#rules = rules;
+    this.work = work;
     this.#avoided = avoided;
     // What a word begins with stands in free strings alone, where it is seen how it goes on.
     this.#letters = avoided === null ? plainLetters : without(plainLetters, codesOf(avoided[0]!));
-    this.#names = new OtherNames(rules, this.#letters);
+    this.#names = new OtherNames(rules, this.#letters, work);
     const indent = repeat(oneOf(codesOf(" \t")), 0, indentMax);
     rules.set("json gap", either(text(""), text(" "), sequence(text("\n"), indent)));
     rules.set("json letter", either(oneOf(this.#letters), escapedLetter));
@@ -63,14 +66,16 @@ export class JsonText implements StringForm {
     rules.set("json object", this.bracketed("{", this.list(member), "}"));
     rules.set("json array", this.bracketed("[", this.list(this.value), "]"));
     const natural = sequence(between("1", "9"), repeat(digit, 0, integerDigitsMax - 1));
-    rules.set("json integer", sequence(optional(text("-")), either(text("0"), natural)));
+    // No integer is -0, and most who read it make it 0.
+    rules.set("json integer", either(text("0"), sequence(optional(text("-")), natural)));
+    const whole = sequence(optional(text("-")), either(text("0"), natural));
     const fraction = sequence(text("."), repeat(digit, 1, fractionDigitsMax));
     const exponent = sequence(
       oneOf(codesOf("eE")),
       optional(oneOf(codesOf("+-"))),
       repeat(digit, 1, 2),
     );
-    rules.set("json number", sequence(this.integer, optional(fraction), optional(exponent)));
+    rules.set("json number", sequence(whole, optional(fraction), optional(exponent)));
     const words = [text("true"), text("false"), text("null")];
     rules.set("json value", either(this.object, this.array, this.any(), this.number, ...words));
   }
@@ -86,6 +91,7 @@ export class JsonText implements StringForm {
   }
 
   matching(pattern: string): Expression {
+    this.work.spend(pattern.length);
     return this.#once(`json string like ${pattern}`, () =>
       this.#quoted(asJsonString(searched(readRegex(pattern)), this.#letters, this.#inside)),
     );

@@ -1,6 +1,6 @@
 import { InputError } from "../errors.ts";
 import { otherNameLettersMax } from "../limits.ts";
-import { type CodeSet, codesOf, without } from "./code-points.ts";
+import { type CodeSet, codeSet, codesOf, common, without } from "./code-points.ts";
 import {
   type Expression,
   either,
@@ -12,16 +12,26 @@ import {
   sequence,
   text,
 } from "./expressions.ts";
+import type { FormWork } from "./form-work.ts";
+
+/** Steps to tell the names that go on with a letter from others. */
+const letterSteps = 5;
+const ascii = codeSet([[0, 0x7f]]);
 
 /** Tells the names that an object's other members may have from those that it gives. */
 export class OtherNames {
-  readonly #letters: CodeSet;
+  /** Names are made of these; apart, because few names have others than ASCII. */
+  readonly #ascii: CodeSet;
+  readonly #others: CodeSet;
+  readonly #work: FormWork;
   readonly #rest: Expression = rule("json rest of name");
   #count = 0;
 
   /** @param letters what names are made of */
-  constructor(rules: Rules, letters: CodeSet) {
-    this.#letters = letters;
+  constructor(rules: Rules, letters: CodeSet, work: FormWork) {
+    this.#work = work;
+    this.#ascii = common(letters, ascii);
+    this.#others = without(letters, ascii);
     rules.set("json rest of name", many(oneOf(letters)));
   }
 
@@ -43,14 +53,18 @@ export class OtherNames {
       else byLetter.set(letter, [rest]);
     }
     this.#count += byLetter.size;
+    this.#work.spend(letterSteps * byLetter.size);
     if (this.#count > otherNameLettersMax) {
       throw new InputError(
         "The schema can't be used: its properties have too many names for others to be told " +
           "from them. additionalProperties: false would do without that.",
       );
     }
-    const others = without(this.#letters, codesOf([...byLetter.keys()].join("")));
-    const differs = sequence(oneOf(others), this.#rest);
+    const begun = codesOf([...byLetter.keys()].join(""));
+    const differs = sequence(
+      either(oneOf(without(this.#ascii, begun)), oneOf(unless(this.#others, begun))),
+      this.#rest,
+    );
     const branches = Array.from(byLetter, ([letter, rest]) =>
       sequence(text(letter), this.#unlike(rest)),
     );
@@ -58,3 +72,7 @@ export class OtherNames {
     return either(differs, ...branches, endsHere ? nothing : text(""));
   }
 }
+
+/** What is in a set and not in the other: the set itself where they have nothing in common. */
+const unless = (set: CodeSet, taken: CodeSet): CodeSet =>
+  common(set, taken).length === 0 ? set : without(set, taken);

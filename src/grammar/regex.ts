@@ -1,7 +1,7 @@
 import { InputError } from "../errors.ts";
 import { regexCharsMax } from "../limits.ts";
 import { codeSet, codesOf, complement } from "./code-points.ts";
-import { type Expression, either, oneOf, repeat, sequence, text } from "./expressions.ts";
+import { type Expression, either, nothing, oneOf, repeat, sequence, text } from "./expressions.ts";
 import { PatternReader } from "./pattern-reader.ts";
 
 /** One of a regex's alternatives, and whether it is tied to where the text begins and ends. */
@@ -29,13 +29,18 @@ export function readRegex(pattern: string): readonly Alternative[] {
   return new RegexReader("regex", pattern).read();
 }
 
-/** The texts that a regex finds itself in. */
-export const searched = (alternatives: readonly Alternative[]): Expression =>
-  either(
-    ...alternatives.map(({ body, fromStart, toEnd }) =>
-      sequence(fromStart ? text("") : anyText, body, toEnd ? text("") : anyText),
-    ),
-  );
+/** The texts that a regex finds itself in. Alternatives that are tied alike share what is around them. */
+export function searched(alternatives: readonly Alternative[]): Expression {
+  const tied = (start: boolean, end: boolean) => {
+    const some = alternatives.filter(
+      ({ fromStart, toEnd }) => fromStart === start && toEnd === end,
+    );
+    if (some.length === 0) return nothing;
+    const bodies = either(...some.map(({ body }) => body));
+    return sequence(start ? text("") : anyText, bodies, end ? text("") : anyText);
+  };
+  return either(tied(true, true), tied(true, false), tied(false, true), tied(false, false));
+}
 
 /** The texts that a regex is the whole of. */
 export const whole = (alternatives: readonly Alternative[]): Expression =>

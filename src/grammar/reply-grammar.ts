@@ -1,27 +1,14 @@
 import { invariant } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
-import { hasToken, type TokenSet } from "../sampling/constraint.ts";
-import type { Automaton } from "./automaton.ts";
-import type { EndingTokens } from "./ending-tokens.ts";
+import { hasToken, type LookAhead, type TokenSet } from "../sampling/constraint.ts";
+import type { CompiledGrammar } from "./compiled-grammar.ts";
+import { DraftReader } from "./draft-reader.ts";
 import type { ParseState } from "./parse-state.ts";
-import type { TokenMasks } from "./token-masks.ts";
-
-/** A grammar made ready for a vocabulary. Replies share it. */
-export interface CompiledGrammar {
-  readonly automaton: Automaton;
-  readonly masks: TokenMasks;
-  readonly endings: EndingTokens;
-  /** Instructions of its program. */
-  readonly places: number;
-  /** Words of a set of all tokens that the model has. */
-  readonly words: number;
-  readonly eosIds: readonly TokenId[];
-  readonly tokenBytes: (id: TokenId) => Uint8Array;
-}
 
 /** Holds one reply to a grammar, token by token, and ends it in time where its tokens are few. */
 export class ReplyGrammar {
   readonly #grammar: CompiledGrammar;
+  readonly #drafts: DraftReader;
   readonly #allowed: TokenSet;
   /** Of those, the ones that leave room for an ending. */
   readonly #roomy: TokenSet;
@@ -34,6 +21,7 @@ export class ReplyGrammar {
 
   constructor(grammar: CompiledGrammar) {
     this.#grammar = grammar;
+    this.#drafts = new DraftReader(grammar);
     grammar.automaton.beginToken();
     this.#state = grammar.automaton.start;
     this.#allowed = new Int32Array(grammar.words);
@@ -91,12 +79,13 @@ export class ReplyGrammar {
     invariant(hasToken(this.#allAllowed(), id), `token ${id}, which the grammar refuses`);
     this.#current = false;
     this.#ending = this.#ending?.[0] === id ? this.#ending.slice(1) : null;
-    if (eosIds.includes(id)) {
-      this.#state = null;
-      return;
-    }
-    for (const byte of tokenBytes(id))
-      this.#state = this.#state && automaton.step(this.#state, byte);
+    this.#drafts.commit(id);
+    this.#state = eosIds.includes(id) ? null : automaton.read(this.#alive(), tokenBytes(id));
+  }
+
+  /** Where drafts begin. Whether a reply can still be ended in time behind them is not looked at. */
+  ahead(): LookAhead {
+    return this.#drafts.ahead();
   }
 
   #allAllowed(): TokenSet {

@@ -1,19 +1,20 @@
 import { isRecord, ownValue, shown } from "../json.ts";
-import { joinedSchemaCharsMax } from "../limits.ts";
+import type { FormWork } from "./form-work.ts";
 import { constraintsOf, fail, type SchemaAt, type SchemaRecord, typeList } from "./schema-parts.ts";
 
-/** What a schema costs beside its text. */
-const schemaChars = 64;
+/** Steps to read one schema of several that are joined, and characters of theirs in a step. */
+const schemaSteps = 4;
+const charsAStep = 16;
 
 /** Follows references, and makes one schema of several that hold together. */
 export class SchemaJoiner {
   readonly #root: unknown;
-  /** Characters of all schemas that were joined: references may ask for any number of them. */
-  #joinedChars = 0;
+  readonly #work: FormWork;
 
   /** @param root what references begin in */
-  constructor(root: unknown) {
+  constructor(root: unknown, work: FormWork) {
     this.#root = root;
+    this.#work = work;
   }
 
   /**
@@ -31,6 +32,10 @@ export class SchemaJoiner {
    * @throws InputError
    */
   join(place: SchemaAt): SchemaRecord {
+    const { schema } = place;
+    if (isRecord(schema) && schema["$ref"] === undefined && schema["allOf"] === undefined) {
+      return keywordsOf(place);
+    }
     const parts: SchemaRecord[] = [];
     const seen = new Set<unknown>();
     const open = [place];
@@ -45,20 +50,14 @@ export class SchemaJoiner {
       }
       if ($ref !== undefined) open.push(this.#resolved($ref, next.at));
     }
-    if (seen.size > 1) this.#count(schemaChars * seen.size, place.at);
+    this.#work.spend(schemaSteps * seen.size);
     if (parts.length < 2) return parts[0] ?? {};
-    this.#count(JSON.stringify(parts).length, place.at);
+    this.#work.spend(JSON.stringify(parts).length / charsAStep);
     return mergeParts(parts, place.at);
   }
 
   #resolved(ref: unknown, at: string): SchemaAt {
     return { schema: resolveRef(this.#root, ref, at), at: String(ref) };
-  }
-
-  #count(chars: number, at: string): void {
-    this.#joinedChars += chars;
-    if (this.#joinedChars <= joinedSchemaCharsMax) return;
-    fail(at, "references and allOf put more schemas together than can be followed");
   }
 }
 
@@ -101,12 +100,16 @@ function decoded(step: string): string {
  */
 function mergeParts(parts: readonly SchemaRecord[], at: string): SchemaRecord {
   closedAgainst(parts, at);
-  const merged = new Map<string, unknown>();
+  itemsApart(parts, at);
+  const values = new Map<string, unknown[]>();
   for (const [keyword, value] of parts.flatMap((part) => Object.entries(part))) {
-    const before = merged.get(keyword);
-    merged.set(keyword, before === undefined ? value : both(keyword, before, value, at));
+    const others = values.get(keyword);
+    if (others) others.push(value);
+    else values.set(keyword, [value]);
   }
-  return Object.fromEntries(merged);
+  return Object.fromEntries(
+    Array.from(values, ([keyword, all]) => [keyword, joined(keyword, all, at)]),
+  );
 }
 
 /** A part that takes no other properties than its own would take away those of other parts. */
@@ -121,6 +124,15 @@ function closedAgainst(parts: readonly SchemaRecord[], at: string): void {
   }
 }
 
+/** Of a part without prefixItems, items hold for all elements, those that others name among them. */
+function itemsApart(parts: readonly SchemaRecord[], at: string): void {
+  const named = parts.some(({ prefixItems }) => prefixItems !== undefined);
+  const bare = parts.some(
+    ({ items = true, prefixItems }) => items !== true && prefixItems === undefined,
+  );
+  if (named && bare) fail(at, "items can't be together with prefixItems that stand elsewhere");
+}
+
 const propertiesOf = ({ properties }: SchemaRecord): SchemaRecord =>
   isRecord(properties) ? properties : {};
 
@@ -133,21 +145,32 @@ const narrowest: ReadonlyMap<string, (a: number, b: number) => number> = new Map
   ),
 ]);
 
+function joined(keyword: string, values: readonly unknown[], at: string): unknown {
+  if (keyword === "properties" && values.every(isRecord)) return joinedProperties(values);
+  if (keyword === "required" && values.every(Array.isArray)) return [...new Set(values.flat())];
+  return values.reduce((one, other) => both(keyword, one, other, at));
+}
+
+function joinedProperties(values: readonly SchemaRecord[]): SchemaRecord {
+  /** By name, its schemas by their text. */
+  const all = new Map<string, Map<string, unknown>>();
+  for (const [name, schema] of values.flatMap((value) => Object.entries(value))) {
+    const schemas = all.get(name) ?? new Map<string, unknown>();
+    all.set(name, schemas.set(JSON.stringify(schema), schema));
+  }
+  return Object.fromEntries(
+    Array.from(all, ([name, schemas]) => {
+      const some = [...schemas.values()];
+      return [name, some.length === 1 ? some[0] : { allOf: some }];
+    }),
+  );
+}
+
 function both(keyword: string, one: unknown, other: unknown, at: string): unknown {
   if (JSON.stringify(one) === JSON.stringify(other)) return one;
   const narrower = narrowest.get(keyword);
   if (narrower && typeof one === "number" && typeof other === "number") return narrower(one, other);
-  if (keyword === "required" && Array.isArray(one) && Array.isArray(other)) {
-    return [...new Set([...one, ...other])];
-  }
   if (keyword === "type") return commonTypes(one, other);
-  if (keyword === "properties" && isRecord(one) && isRecord(other)) {
-    const all = new Map(Object.entries(one));
-    for (const [name, schema] of Object.entries(other)) {
-      all.set(name, all.has(name) ? { allOf: [all.get(name), schema] } : schema);
-    }
-    return Object.fromEntries(all);
-  }
   if (keyword === "additionalProperties") {
     if (one === true || other === false) return other;
     if (other === true || one === false) return one;

@@ -1,5 +1,5 @@
 import { InputError } from "../errors.ts";
-import { shown } from "../json.ts";
+import { isRecord, shown } from "../json.ts";
 import { grammarRepeatsMax } from "../limits.ts";
 import type { Expression, Rules } from "./expressions.ts";
 import type { JsonText } from "./json-text.ts";
@@ -55,6 +55,14 @@ export function constraintsOf(schema: SchemaRecord, at: string): SchemaRecord {
   }
   return Object.fromEntries(held);
 }
+
+/** A schema without what only tells something about it. */
+export const withoutNotes = (schema: unknown): unknown =>
+  isRecord(schema)
+    ? Object.fromEntries(
+        Object.entries(schema).filter(([key]) => keywords.has(key) || refused.has(key)),
+      )
+    : schema;
 
 export function fail(at: string, problem: string): never {
   throw new InputError(`The schema can't be used: ${problem} (at ${at}).`);

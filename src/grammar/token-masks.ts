@@ -17,7 +17,7 @@ interface Walk {
 }
 
 /** Places of a frame, up to which each is walked from alone. */
-const singlePlacesMax = 32;
+const singlePlacesMax = 4;
 
 /**
  * Finds the tokens that may come next. The trie is walked once for each set of places, and what was

@@ -1,5 +1,6 @@
 import { nextTask } from "../clock.ts";
 import type { TokenId } from "../ids.ts";
+import type { TokenSet } from "../sampling/constraint.ts";
 import { Detokenizer } from "../text/detokenize.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 
@@ -26,14 +27,18 @@ export class TokenTrie {
   /** A node's tokens are `ids` from `firsts[node]` to before `firsts[node + 1]`. */
   readonly firsts: Int32Array;
   readonly ids: Int32Array;
+  /** All of these. */
+  readonly tokens: TokenSet;
 
-  private constructor({ bytes, depths, firsts, ids }: TrieLists) {
+  private constructor({ bytes, depths, firsts, ids }: TrieLists, vocabSize: number) {
     this.bytes = Uint8Array.from(bytes);
     this.depths = Uint16Array.from(depths);
     this.ends = endsOf(this.depths);
     this.depthMax = this.depths.reduce((most, depth) => Math.max(most, depth), 0);
     this.firsts = Int32Array.from([...firsts, ids.length]);
     this.ids = Int32Array.from(ids);
+    this.tokens = new Int32Array(Math.ceil(vocabSize / 32));
+    for (const id of ids) this.tokens[id >>> 5]! |= 1 << (id & 31);
   }
 
   /** @param excluded tokens that are no text here, beside those that never are */
@@ -55,7 +60,7 @@ export class TokenTrie {
       await nextTask();
       turn = 0;
     }
-    return new TokenTrie(lists);
+    return new TokenTrie(lists, tokenizer.vocabSize);
   }
 }
 

@@ -210,6 +210,30 @@ describe("a string that may stand where an object may is read back as one", () =
   );
 });
 
+test("a listed string that would be read back as something else is left out", async () => {
+  const listed = (type: readonly string[], values: readonly unknown[]) =>
+    calls([tool("f", object({ a: { type, enum: values } }, ["a"]))]);
+  const written = (value: string) =>
+    `<tool_call>\n<function=f>\n<parameter=a>\n${value}\n</parameter>\n${closing}`;
+  const objects = listed(["string", "object"], ["{}", " {}", "[]", "{", "x", { a: 1 }]);
+  for (const value of ["[]", "{", "x", '{"a":1}']) {
+    expect(await follow(objects, written(value)), value).toBe("taken");
+  }
+  for (const value of ["{}", " {}"])
+    expect(await follow(objects, written(value))).not.toBe("taken");
+  const nulls = listed(["string", "null"], ["null", "None", "no"]);
+  expect(await follow(nulls, written("no"))).toBe("taken");
+  for (const value of ["null", "None"]) {
+    expect(await follow(nulls, written(value))).not.toBe("taken");
+  }
+  expect(await follow(listed(["string"], ["{}", "null"]), written("{}"))).toBe("taken");
+  const tags = listed(["string"], ["a\n</parameter>", "a</parameter", "\ud800"]);
+  expect(await follow(tags, written("a</parameter"))).toBe("taken");
+  expect(await follow(tags, written("\ufffd"))).not.toBe("taken");
+  const none = grammars.grammar(listed(["string"], ["</parameter>"]));
+  await expect(none).rejects.toThrow("No text would have the form");
+});
+
 test.each([
   ["a>b", "a", 'A call can\'t write the name "a>b".'],
   ["f", "a<b", 'A call can\'t write the name "a<b".'],

@@ -21,9 +21,14 @@ import {
   sequence,
   text,
 } from "./expressions.ts";
+import { type FormWork, tooComplexCode } from "./form-work.ts";
 import { type Property, propertiesOf } from "./json-objects.ts";
 import { SchemaReader } from "./json-schema.ts";
 import { JsonText } from "./json-text.ts";
+import { withoutNotes } from "./schema-parts.ts";
+
+/** Steps to place a parameter among the others. */
+const parameterSteps = 10;
 
 /**
  * Calls as the chat template writes them, which are read back (`text/call-body.ts`) as calls of these
@@ -31,25 +36,31 @@ import { JsonText } from "./json-text.ts";
  * @param parallel whether there may be several
  * @throws InputError for a name that can't be written
  */
-export function callRules(tools: readonly ToolSpec[], parallel: boolean): Rules {
+export function callRules(tools: readonly ToolSpec[], parallel: boolean, work: FormWork): Rules {
   const rules: Rules = new Map();
-  const json = new JsonText(rules, parameterClosing);
-  const calls = tools.map((tool) => new ToolRules(tool, rules, json).expression());
+  const json = new JsonText(rules, work, parameterClosing);
+  const known: KnownValues = new Map();
+  const calls = tools.map((tool) => new ToolRules(tool, rules, json, known).expression());
   rules.set("call", sequence(text(`${callOpening}\n`), either(...calls), text(`\n${callClosing}`)));
   const more = many(sequence(text("\n"), rule("call")));
   rules.set("root", sequence(rule("call"), parallel ? more : text("")));
   return rules;
 }
 
+/** Values by what their schemas say: those of many tools say the same. */
+type KnownValues = Map<string, Expression>;
+
 class ToolRules {
   readonly #tool: ToolSpec;
   readonly #rules: Rules;
   readonly #json: JsonText;
+  readonly #known: KnownValues;
 
-  constructor(tool: ToolSpec, rules: Rules, json: JsonText) {
+  constructor(tool: ToolSpec, rules: Rules, json: JsonText, known: KnownValues) {
     this.#tool = tool;
     this.#rules = rules;
     this.#json = json;
+    this.#known = known;
   }
 
   expression(): Expression {
@@ -66,8 +77,19 @@ class ToolRules {
 
   /** A value, in a text that is read back as what its schema takes. */
   #value(property: Property): Expression {
+    this.#json.work.spend(parameterSteps);
     const types = argumentTypes([this.#tool], this.#tool.function.name)(property.name);
-    const bare = new BareText(this.#rules, types.has("object") || types.has("array"));
+    const key = JSON.stringify([...types, withoutNotes(property.schema)]);
+    const known = this.#known.get(key);
+    // What a reference names, this tool alone says.
+    if (known && !key.includes('"$ref"')) return known;
+    const value = this.#newValue(property, types);
+    this.#known.set(key, value);
+    return value;
+  }
+
+  #newValue(property: Property, types: ReadonlySet<string>): Expression {
+    const bare = new BareText(this.#rules, this.#json.work, types);
     if (types.size === 0) return this.#held(property, ["string"], bare);
     const others = [...types].filter((type) =>
       types.has("string") ? ["null", "object", "array"].includes(type) : true,
@@ -86,7 +108,7 @@ class ToolRules {
       reader.finish();
       return held;
     } catch (cause) {
-      if (!(cause instanceof InputError)) throw cause;
+      if (!(cause instanceof InputError) || cause.code === tooComplexCode) throw cause;
       return either(...types.map((type) => this.#any(type, bare)));
     }
   }

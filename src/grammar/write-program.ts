@@ -2,103 +2,117 @@ import { InputError } from "../errors.ts";
 import { grammarPlacesMax } from "../limits.ts";
 import { type ByteBranch, type CodeSet, utf8Branches } from "./code-points.ts";
 import type { Expression, Rules } from "./expressions.ts";
-import {
-  type ByteEdge,
-  type Instruction,
-  type Program,
-  reachesReturn,
-  returnPlace,
-} from "./program.ts";
+import { FormWork } from "./form-work.ts";
+import { InstructionList } from "./instruction-list.ts";
+import { ops, type Program, reachesReturn, returnPlace, usersOf } from "./program.ts";
+
+/** Instructions that are written in a step, and parts of expressions that are walked through. */
+const instructionsAStep = 2;
+const partsAStep = 16;
 
 const encoder = new TextEncoder();
+/** Most texts: their letters are their bytes. */
+const ascii = /^[\0-\x7f]*$/;
 
 /**
  * Writes rules as a program.
  * @param reach bytes of the longest token
  * @throws InputError for what takes too many instructions
  */
-export function toProgram(rules: Rules, start: string, reach: number): Program {
-  const writer = new ProgramWriter(rules, reach);
+export function toProgram(
+  rules: Rules,
+  start: string,
+  reach: number,
+  work: FormWork = new FormWork(),
+): Program {
+  const writer = new ProgramWriter(rules, reach, work);
   const entry = writer.program(start);
-  const { instructions } = writer;
-  const empty = reachesReturn(instructions, false);
-  const alike = writer.alike.map((place, own) => {
-    const instruction = instructions[own]!;
+  const instructions = writer.instructions.done();
+  const users = usersOf(instructions);
+  const empty = reachesReturn(instructions, users, false);
+  const alike = Int32Array.from(writer.alike);
+  for (let place = 0; place < alike.length; place++) {
+    if (instructions.ops[place] !== ops.call) continue;
     // A rule that may read nothing goes through more copies than a token has bytes.
-    return instruction.kind === "call" && empty[instruction.entry] ? own : place;
-  });
-  return { instructions, start: entry, live: reachesReturn(instructions, true), empty, alike };
+    if (empty[instructions.targets[instructions.starts[place]!]!] === 1) alike[place] = place;
+  }
+  return {
+    ...instructions,
+    start: entry,
+    live: reachesReturn(instructions, users, true),
+    empty,
+    alike,
+  };
 }
 
 class ProgramWriter {
-  readonly instructions: Instruction[] = [{ kind: "return" }];
-  readonly alike: number[] = [returnPlace];
+  readonly instructions: InstructionList = new InstructionList();
+  /** By place. */
+  readonly alike: number[] = [];
   readonly #rules: Rules;
   readonly #reach: number;
+  readonly #work: FormWork;
   #written = 0;
-  /** Instructions that are the same are one. */
-  readonly #known = new Map<string, number>();
   readonly #sets = new Map<CodeSet, readonly ByteBranch[]>();
-  readonly #entries = new Map<string, { readonly place: number; readonly nexts: number[] }>();
+  readonly #entries = new Map<string, number>();
 
-  constructor(rules: Rules, reach: number) {
+  constructor(rules: Rules, reach: number, work: FormWork) {
     this.#rules = rules;
     this.#reach = reach;
+    this.#work = work;
+    this.#add(ops.return);
   }
 
   /** Writes a rule and all that it names. Returns its entry. */
   program(start: string): number {
-    const { place } = this.#entry(start);
+    const first = this.#entry(start);
     // Writing a rule may add entries, and a map's walk comes to those too.
-    for (const [name, { nexts }] of this.#entries) {
-      nexts.push(this.#write(this.#rules.get(name)!, returnPlace));
+    for (const [name, place] of this.#entries) {
+      this.instructions.setTarget(place, 0, this.#write(this.#rules.get(name)!, returnPlace));
     }
+    return first;
+  }
+
+  #entry(name: string): number {
+    const known = this.#entries.get(name);
+    if (known !== undefined) return known;
+    this.instructions.target(returnPlace);
+    const place = this.#add(ops.split);
+    this.#entries.set(name, place);
     return place;
   }
 
-  #entry(name: string): { readonly place: number; readonly nexts: number[] } {
-    const known = this.#entries.get(name);
-    if (known) return known;
-    const nexts: number[] = [];
-    const entry = { place: this.#add({ kind: "split", nexts }), nexts };
-    this.#entries.set(name, entry);
-    return entry;
+  #add(op: number): number {
+    this.#count();
+    return this.#noted(this.instructions.add(op));
   }
 
-  #add(instruction: Instruction): number {
+  #share(op: number): number {
     this.#count();
-    this.alike.push(this.instructions.length);
-    return this.instructions.push(instruction) - 1;
+    return this.#noted(this.instructions.share(op));
+  }
+
+  #noted(place: number): number {
+    this.alike[place] ??= place;
+    return place;
   }
 
   /** Counts what is written again, too: it takes as long. */
   #count(): void {
-    if (++this.#written > grammarPlacesMax) {
-      throw new InputError(
-        `The reply's form takes more than ${grammarPlacesMax} instructions: ` +
-          "fewer or smaller repeats, or less of everything, would fit.",
-      );
-    }
-  }
-
-  #share(key: string, instruction: Instruction): number {
-    const known = this.#known.get(key);
-    if (known !== undefined) {
-      this.#count();
-      return known;
-    }
-    const place = this.#add(instruction);
-    this.#known.set(key, place);
-    return place;
+    this.#work.spend(1 / instructionsAStep);
+    if (++this.#written <= grammarPlacesMax) return;
+    throw new InputError(
+      `The reply's form takes more than ${grammarPlacesMax} instructions: ` +
+        "fewer or smaller repeats, or less of everything, would fit.",
+    );
   }
 
   /** Where the expression is read from, if `next` is where it goes on. */
   #write(expression: Expression, next: number): number {
+    this.#work.spend(1 / partsAStep);
     switch (expression.kind) {
       case "text":
-        return encoder
-          .encode(expression.text)
-          .reduceRight((to, byte) => this.#bytes([{ first: byte, last: byte, next: to }]), next);
+        return this.#text(expression.text, next);
       case "set":
         return this.#set(expression.set, next);
       case "sequence":
@@ -108,23 +122,36 @@ class ProgramWriter {
       case "repeat":
         return this.#repeat(expression.body, expression.least, expression.most, next);
       case "rule": {
-        const entry = this.#entry(expression.name).place;
+        const entry = this.#entry(expression.name);
         // What would only return behind a rule goes there and doesn't come back.
         if (next === returnPlace) return entry;
-        return this.#share(`call ${entry} ${next}`, { kind: "call", entry, next });
+        this.instructions.target(entry);
+        this.instructions.target(next);
+        return this.#share(ops.call);
       }
     }
   }
 
-  #bytes(edges: readonly ByteEdge[]): number {
-    const key = edges.map(({ first, last, next }) => `${first} ${last} ${next}`).join();
-    return this.#share(key, { kind: "bytes", edges });
+  #text(written: string, next: number): number {
+    let to = next;
+    if (ascii.test(written)) {
+      for (let at = written.length - 1; at >= 0; at--) to = this.#byte(written.charCodeAt(at), to);
+    } else {
+      for (const byte of encoder.encode(written).reverse()) to = this.#byte(byte, to);
+    }
+    return to;
+  }
+
+  #byte(byte: number, next: number): number {
+    this.instructions.target(next, byte, byte);
+    return this.#share(ops.read);
   }
 
   #split(places: readonly number[]): number {
-    const nexts = [...new Set(places)];
-    if (nexts.length === 1) return nexts[0]!;
-    return this.#share(`split ${nexts}`, { kind: "split", nexts });
+    const nexts = new Set(places);
+    if (nexts.size === 1) return places[0]!;
+    for (const next of nexts) this.instructions.target(next);
+    return this.#share(ops.split);
   }
 
   #set(set: CodeSet, next: number): number {
@@ -134,23 +161,24 @@ class ProgramWriter {
   }
 
   #branches(branches: readonly ByteBranch[], next: number): number {
-    return this.#bytes(
-      branches.map(({ first, last, behind }) => ({
-        first,
-        last,
-        next: behind.length > 0 ? this.#branches(behind, next) : next,
-      })),
+    const places = branches.map(({ behind }) =>
+      behind.length > 0 ? this.#branches(behind, next) : next,
     );
+    for (const [at, { first, last }] of branches.entries()) {
+      this.instructions.target(places[at]!, first, last);
+    }
+    return this.#share(ops.read);
   }
 
   #repeat(body: Expression, least: number, most: number | null, next: number): number {
     let entry = next;
     let copies = most ?? 0;
     if (most === null) {
-      const nexts: number[] = [];
-      const loop = this.#add({ kind: "split", nexts });
+      this.instructions.target(next);
+      this.instructions.target(next);
+      const loop = this.#add(ops.split);
       const again = this.#write(body, loop);
-      nexts.push(...(again === loop ? [next] : [again, next]));
+      if (again !== loop) this.instructions.setTarget(loop, 0, again);
       entry = least > 0 ? again : loop;
       copies = Math.max(0, least - 1);
     }
@@ -175,8 +203,8 @@ class ProgramWriter {
     endless: boolean,
     firsts: (number | null)[],
   ): void {
-    const { kind } = this.instructions[place]!;
-    if (kind !== "bytes" && kind !== "call") return;
+    const op = this.instructions.opAt(place);
+    if (op !== ops.read && op !== ops.call) return;
     if ((!endless && left <= this.#reach) || (needed > 0 && needed <= this.#reach)) return;
     const which = needed > 0 ? 1 : 0;
     firsts[which] ??= place;

@@ -1,6 +1,7 @@
 import type { Backend, PassResult } from "../backend/backend.ts";
 import type { Candidates } from "../backend/candidates.ts";
 import { firstRows } from "../backend/windows.ts";
+import { cutDrafts } from "../draft/cut-drafts.ts";
 import type { Lattice } from "../draft/lattice.ts";
 import type { Proposal } from "../draft/proposal.ts";
 import { DeltafoldError } from "../errors.ts";
@@ -81,14 +82,20 @@ async function propose(backend: Backend, streams: readonly LiveStream[]): Promis
   const lattices = await draftBlocks(backend, drafted);
   return wishes.map(({ stream, most, wish }) => {
     const asked = wish !== null;
-    if (wish?.kind === "proposal") return { stream, asked, proposal: wish.proposal };
+    if (wish?.kind === "proposal") return { stream, asked, proposal: cut(stream, wish.proposal) };
     const lattice = lattices.get(stream);
     const position = stream.rows + 1;
     const proposal = lattice
       ? stream.drafting!.choose(lattice, stream.pending, position, most)
       : null;
-    return { stream, asked, proposal };
+    return { stream, asked, proposal: cut(stream, proposal) };
   });
+}
+
+/** Rows of drafts that the reply's form won't let through would be computed in vain. */
+function cut({ request }: LiveStream, proposal: Proposal | null): Proposal | null {
+  const ahead = proposal && request.constraint?.ahead();
+  return ahead ? cutDrafts(proposal, ahead) : proposal;
 }
 
 /** Positions for which a stream needs pages before a round. */

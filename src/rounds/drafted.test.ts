@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { PassHandle, PassResult } from "../backend/backend.ts";
 import { FakeBackend, type FakeOptions } from "../backend/fake/fake.ts";
 import { nextTask } from "../clock.ts";
@@ -8,6 +8,7 @@ import type { TokenId } from "../ids.ts";
 import { windowRowsMax } from "../limits.ts";
 import { tinyDrafterShape } from "../model/drafter-shape.ts";
 import { tinyShape } from "../model/tiny-shape.ts";
+import { anythingAhead, type DrawConstraint, type LookAhead } from "../sampling/constraint.ts";
 import { plainSampling } from "../sampling/params.ts";
 import type { RoundOutcome, RoundRequest } from "./live-stream.ts";
 import { RoundLoop } from "./loop.ts";
@@ -208,6 +209,93 @@ test("a reply ends at the end of its pages, with windows up to there", async () 
     { maxTokens: longest },
   );
   expectSame(drafted, whole);
+});
+
+/** A form in which each token, divided by 3, leaves what its place does. */
+class Thirds implements DrawConstraint {
+  readonly narrows = true;
+  readonly #look: (place: number) => LookAhead;
+  #tokens = 0;
+
+  /** @param look what drafts are told at each place */
+  constructor(look: (place: number) => LookAhead = thirdsFrom) {
+    this.#look = look;
+  }
+
+  forced(): TokenId | null {
+    return null;
+  }
+
+  allowed(): Int32Array {
+    const set = new Int32Array(Math.ceil(shape.vocabSize / 32));
+    for (let id = this.#tokens % 3; id < shape.vocabSize; id += 3) set[id >>> 5]! |= 1 << (id & 31);
+    return set;
+  }
+
+  commit(): void {
+    this.#tokens++;
+  }
+
+  ahead(): LookAhead {
+    return this.#look(this.#tokens);
+  }
+}
+
+const thirdsFrom = (place: number): LookAhead => ({
+  after: (id) => (id % 3 === place % 3 ? thirdsFrom(place + 1) : null),
+});
+
+describe("drafts of a reply that has a form", () => {
+  const formed = (look?: (place: number) => LookAhead) => ({ constraint: new Thirds(look) });
+
+  /** The right tokens, and from the fourth on such as the form doesn't allow. */
+  const straying = async (): Promise<Propose> => {
+    const { ids } = await plain(formed());
+    return (reply, most) => ({
+      ids: Array.from({ length: most }, (_, at) => {
+        const id = ids[reply.length + at] ?? 0;
+        return at < 3 ? id : wrong(id);
+      }),
+      parents: null,
+    });
+  };
+
+  test("take no rows where the form doesn't allow them", async () => {
+    const drafted = await run(await straying(), formed());
+    expectSame(drafted, await plain(formed()));
+    // A first token, then nine rounds of three drafts and a draw, and one that has room for two.
+    expect(drafted.speculative).toMatchObject({ rounds: 10, drafted: 29, accepted: 29 });
+    const uncut = await run(
+      await straying(),
+      formed(() => anythingAhead),
+    );
+    expectSame(uncut, drafted);
+    expect(uncut.speculative).toMatchObject({ rounds: 10, accepted: 29 });
+    expect(uncut.speculative.drafted).toBeGreaterThan(100);
+  });
+
+  test("take none at all where the first isn't allowed", async () => {
+    const strays: Propose = (reply, most) => ({
+      ids: Array.from({ length: most }, () => reply.length + 1),
+      parents: null,
+    });
+    const drafted = await run(strays, formed());
+    expectSame(drafted, await plain(formed()));
+    expect(drafted.speculative).toMatchObject({ rounds: 39, drafted: 0, byDrafter: {} });
+  });
+
+  test("decide nothing, however wrongly they are cut", async () => {
+    const expected = await plain(formed());
+    for (let share = 1; share < 6; share++) {
+      let asked = 0;
+      const lies: LookAhead = { after: () => (++asked % share === 0 ? null : lies) };
+      const chain = await run(
+        await straying(),
+        formed(() => lies),
+      );
+      expectSame(chain, expected);
+    }
+  });
 });
 
 /** Is read a task later, as a device is: a prompt's pass before the window that was given behind it. */

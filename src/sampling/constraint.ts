@@ -16,7 +16,21 @@ export interface DrawConstraint {
   allowed(): TokenSet | null;
   /** A token that the reply has from now on. */
   commit(id: TokenId): void;
+  /** Where drafts begin. Looking ahead moves nothing here. */
+  ahead(): LookAhead;
 }
+
+/**
+ * A place behind committed tokens and drafts. It tells drafts that can't be drawn from others, of which
+ * some can't be drawn either: a draw alone decides.
+ */
+export interface LookAhead {
+  /** Where one more token leads; null: no draw would take it here. */
+  after(id: TokenId): LookAhead | null;
+}
+
+/** Any token may follow, and any behind that. */
+export const anythingAhead: LookAhead = { after: () => anythingAhead };
 
 /** All tokens but some, of a vocabulary of so many. */
 export function allTokensBut(ids: Iterable<TokenId>, vocabSize: number): TokenSet {

@@ -4,7 +4,7 @@ import { orderCandidates } from "../backend/candidates.ts";
 import { InvariantError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { type LogitAdjustments, noAdjustments } from "./adjust.ts";
-import type { DrawConstraint } from "./constraint.ts";
+import { anythingAhead, type DrawConstraint, type LookAhead } from "./constraint.ts";
 import { drawToken } from "./draw.ts";
 import { candidatesNeeded, type SamplingParams } from "./params.ts";
 import { Sampler } from "./sampler.ts";
@@ -202,6 +202,10 @@ class NoMultiples implements DrawConstraint {
   commit(id: TokenId): void {
     this.#last = id;
   }
+
+  ahead(): LookAhead {
+    return anythingAhead;
+  }
 }
 
 test("a constraint takes tokens out before anything is chosen among the rest", () => {
@@ -229,6 +233,7 @@ test("a forced token comes whatever the row says, and needs no more of it", () =
     forced: () => forced[committed.length]!,
     allowed: () => null,
     commit: (id) => committed.push(id),
+    ahead: () => anythingAhead,
   };
   const sampler = new Sampler(sampling(greedy), [1], constraint);
   expect(sampler.candidatesNeeded).toBe(1);
@@ -243,6 +248,7 @@ test("a constraint that leaves nothing is a bug", () => {
     forced: () => null,
     allowed: () => new Int32Array(1),
     commit: () => {},
+    ahead: () => anythingAhead,
   };
   const sampler = new Sampler(sampling(greedy), [1], none);
   expect(() => next(sampler, Float32Array.of(1, 2), 1)).toThrow(InvariantError);
