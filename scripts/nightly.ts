@@ -1,6 +1,7 @@
 /**
- * `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends. Arguments
- * go to each of them: `-- --shard 1/4` runs a quarter of the cells.
+ * `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends, and kills
+ * of pulls and conversions at many points. Arguments go to each gate: `-- --shard 1/4` runs a quarter of
+ * the cells.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -48,5 +49,10 @@ for (const [gate, backend, ...flags] of runs) {
   console.log(lines.filter((line) => line.startsWith("FAIL")).join("\n") + lines.at(-1));
   if (status !== 0) failed++;
 }
-console.log(`${runs.length - failed} passed, ${failed} failed`);
+const kills = ["scripts/kill-pull.ts", "scripts/convert-kill.ts"];
+for (const script of kills) {
+  console.log(script);
+  if (spawnSync(process.execPath, [script], { stdio: "inherit" }).status !== 0) failed++;
+}
+console.log(`${runs.length + kills.length - failed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;
