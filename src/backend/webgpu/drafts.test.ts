@@ -6,10 +6,8 @@ import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { BackendOptions } from "../backend.ts";
 import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
 import { draftCases } from "../drafts.cases.ts";
-import { missingGpu, tinyWeights } from "./gpu.cases.ts";
-import { KernelHarness } from "./kernel-harness.cases.ts";
+import { arithmeticsHere, missingGpu, sharedGpu, tinyWeights } from "./gpu.cases.ts";
 import type { KvType } from "./kv-pages.ts";
-import { nodeGpuPlatform } from "./platform-node.ts";
 import type { Arithmetic } from "./projection-layout.ts";
 import { stubPlatform } from "./stub-device.cases.ts";
 import { WebgpuBackend } from "./webgpu.ts";
@@ -18,27 +16,23 @@ const choice = { adapter: null, synthetic: false } as const;
 
 /** What a drafter is computed and kept with. */
 interface Variant {
-  readonly activations: Arithmetic;
   readonly kv: KvType;
   /** How far it may be from the reference: small random models magnify a rounding to f16 a hundredfold. */
   readonly bound: number;
 }
 
-/** The classes that this machine has, and what of them it lacks. */
-async function variantsHere(): Promise<readonly Variant[]> {
-  const harness = await KernelHarness.open();
-  if (typeof harness === "string") return [];
-  await using open = harness;
-  const plain: Variant = { activations: "f32", kv: "f32", bound: 2e-4 };
-  return open.has("shader-f16") ? [plain, { activations: "f16", kv: "f16", bound: 0.1 }] : [plain];
-}
+const variants: Readonly<Record<Arithmetic, Variant>> = {
+  f32: { kv: "f32", bound: 2e-4 },
+  f16: { kv: "f16", bound: 0.1 },
+};
 
 const reason = await missingGpu();
 if (reason !== null) test.skip(`webgpu drafts: ${reason}`, () => {});
 
-for (const { activations, kv, bound } of await variantsHere()) {
+for (const activations of reason === null ? await arithmeticsHere() : []) {
+  const { kv, bound } = variants[activations];
   const open = (options: BackendOptions) =>
-    WebgpuBackend.open({ ...options, ...choice, platform: nodeGpuPlatform, activations, kv });
+    WebgpuBackend.open({ ...options, ...choice, platform: sharedGpu, activations, kv });
   const name = `webgpu ${activations}, ${kv} KV`;
   draftCases({ name, open });
 

@@ -348,6 +348,7 @@ onGpu(
 onGpu("a process ends well though its device was lost in the middle of everything", () => {
   const file = (name: string) => JSON.stringify(join(import.meta.dirname, name));
   const script = `
+    const { setImmediate: atOnce } = await import("node:timers");
     const { FaultyGpu } = await import(${file("faulty-gpu.cases.ts")});
     const { nodeGpuPlatform } = await import(${file("platform-node.ts")});
     const { shortReply, tinyWeights: weights } = await import(${file("gpu.cases.ts")});
@@ -363,7 +364,7 @@ onGpu("a process ends well though its device was lost in the middle of everythin
       const backend = await open(gpu);
       shortReply(backend).catch(tell);
       backend.save(0, [0], 1).catch(tell);
-      for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+      for (let turn = 0; turn < turns; turn++) await new Promise(atOnce);
       gpu.devices[0].destroy();
     }
     process.on("exit", () => console.log(told.join()));

@@ -35,6 +35,7 @@ export class FaultyGpu implements GpuPlatform {
   readonly devices: GPUDevice[] = [];
   readonly #platform: GpuPlatform;
   readonly #shared: boolean;
+  #listener: EventListener | null = null;
   readonly #pipelines = new Map<string, Promise<GPUComputePipeline>>();
   readonly #code = new WeakMap<GPUShaderModule, string>();
 
@@ -84,10 +85,13 @@ export class FaultyGpu implements GpuPlatform {
       return work();
     };
     const { queue } = device;
-    const known = this.devices.indexOf(device) < this.devices.length - 1;
     return over(device, {
-      // The first opening's listeners hear of everything.
-      ...(known && { addEventListener: () => {} }),
+      // The newest opening alone hears of work that is refused.
+      addEventListener: (name: string, listener: EventListener) => {
+        if (this.#listener) device.removeEventListener(name, this.#listener);
+        device.addEventListener(name, listener);
+        this.#listener = listener;
+      },
       limits: this.#limits(device.limits),
       destroy: () => {
         if (!this.#shared) device.destroy();

@@ -5,8 +5,11 @@ import { stateFingerprint } from "../../state/fingerprint.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { Weights } from "../../weights/weights.ts";
 import type { Backend } from "../backend.ts";
+import { messageOf, openDevice } from "./device.ts";
+import { FaultyGpu } from "./faulty-gpu.cases.ts";
+import "./polling.cases.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";
-import { WebgpuBackend } from "./webgpu.ts";
+import type { Arithmetic } from "./projection-layout.ts";
 
 export const tinyWeights: Weights = randomWeights(tinyShape(), {
   seed: 3,
@@ -14,25 +17,26 @@ export const tinyWeights: Weights = randomWeights(tinyShape(), {
   groupSize: 32,
 });
 
+/** One device for all backends of a test file, of which only the first compiles a kernel. */
+export const sharedGpu: FaultyGpu = new FaultyGpu(nodeGpuPlatform, {}, true);
+
 /** Why this machine can't run tests on a GPU; null where it can. */
 export async function missingGpu(): Promise<string | null> {
   try {
-    await using backend = await WebgpuBackend.open({
-      weights: tinyWeights,
-      slots: 1,
-      pages: 1,
-      rowsMax: 8,
-      drawsMax: 1,
-      taps: [],
-      platform: nodeGpuPlatform,
-      adapter: null,
-      synthetic: false,
-    });
-    console.log(`webgpu tests run on ${backend.info.device}`);
+    const { device, description } = await openDevice(nodeGpuPlatform, null);
+    device.destroy();
+    console.log(`webgpu tests run on ${description}`);
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
+}
+
+/** The classes that the GPU has. */
+export async function arithmeticsHere(): Promise<Arithmetic[]> {
+  const { device, features } = await openDevice(nodeGpuPlatform, null);
+  device.destroy();
+  return features.has("shader-f16") ? ["f32", "f16"] : ["f32"];
 }
 
 /** A reply in slot 0: a prompt of 14 rows in two chunks, then four tokens by argmax, and the state. */

@@ -2,6 +2,7 @@ import type { AttentionCut } from "./attention-cut.ts";
 import { type OpenDevice, openDevice } from "./device.ts";
 import { type KernelName, Pipelines } from "./pipelines.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";
+import "./polling.cases.ts";
 import type { Defines } from "./preprocess.ts";
 
 /** One kernel over given buffers. */
@@ -16,6 +17,9 @@ export interface Dispatch {
   readonly buffers: readonly GPUBuffer[];
   readonly size: readonly [x: number, y: number, z: number];
 }
+
+// Mesa spends most of these tests' time on compiling variants that run a few times each.
+process.env["GALLIVM_PERF"] ??= "nopt";
 
 type Words = Float32Array<ArrayBuffer> | Uint32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
 

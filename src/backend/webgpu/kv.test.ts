@@ -6,26 +6,16 @@ import { randomWeights } from "../../weights/random.ts";
 import { backendCases } from "../backend.cases.ts";
 import type { BackendOptions } from "../backend.ts";
 import { worstDifference } from "../models.cases.ts";
-import { tinyWeights } from "./gpu.cases.ts";
-import { KernelHarness } from "./kernel-harness.cases.ts";
-import { nodeGpuPlatform } from "./platform-node.ts";
+import { arithmeticsHere, missingGpu, sharedGpu, tinyWeights } from "./gpu.cases.ts";
 import { checkKv } from "./support.ts";
 import { WebgpuBackend } from "./webgpu.ts";
 
-const choice = { platform: nodeGpuPlatform, adapter: null, synthetic: false, taps: [] } as const;
+const choice = { platform: sharedGpu, adapter: null, synthetic: false, taps: [] } as const;
 
-/** Why this machine has no 16-bit KV; null where it has. */
-async function missing(): Promise<string | null> {
-  const harness = await KernelHarness.open();
-  if (typeof harness === "string") return harness;
-  await using open = harness;
-  return open.has("shader-f16") ? null : `${open.name} has no shader-f16`;
-}
+const reason = await missingGpu();
 
-const reason = await missing();
-
-if (reason !== null) {
-  test.skip(`16-bit KV: ${reason}`, () => {});
+if (reason !== null || !(await arithmeticsHere()).includes("f16")) {
+  test.skip(`16-bit KV: ${reason ?? "the adapter has no f16"}`, () => {});
 } else {
   const open = (options: BackendOptions) =>
     WebgpuBackend.open({ ...options, ...choice, activations: "f32", kv: "f16" });

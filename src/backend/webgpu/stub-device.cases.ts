@@ -38,6 +38,7 @@ export function stubDevice(): Pick<OpenDevice, "device" | "guard"> {
     destroy: some,
     queue,
     addEventListener: some,
+    removeEventListener: some,
     pushErrorScope: some,
     popErrorScope: nothing,
     createBuffer: ({ size }: GPUBufferDescriptor) => ({

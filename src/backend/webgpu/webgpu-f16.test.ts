@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { NonFiniteLogitsError } from "../../errors.ts";
 import { pageId, slotId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
-import { missingGpu } from "./gpu.cases.ts";
-import { arithmeticCases, arithmeticsHere, choice, tiny } from "./webgpu.cases.ts";
+import { arithmeticsHere, missingGpu, tinyWeights } from "./gpu.cases.ts";
+import { arithmeticCases, choice } from "./webgpu.cases.ts";
 import { WebgpuBackend } from "./webgpu.ts";
 
 /** Why this machine can't run these tests; null where it can. */
@@ -18,9 +18,9 @@ if (!arithmetics.includes("f16")) {
   test("an input beyond f16 ends its row with an error", async () => {
     // The norm's weight makes the first projection's input about a million.
     const huge = {
-      ...tiny,
+      ...tinyWeights,
       vector: async (path: string) => {
-        const values = await tiny.vector(path);
+        const values = await tinyWeights.vector(path);
         return path === "layers.0.input_layernorm" ? values.map((value) => 1e6 * value) : values;
       },
     };

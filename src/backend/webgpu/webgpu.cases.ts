@@ -1,31 +1,20 @@
 import { expect, test } from "vitest";
 import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
-import type { Weights } from "../../weights/weights.ts";
 import { backendCases } from "../backend.cases.ts";
 import type { BackendOptions } from "../backend.ts";
 import { withNanToken } from "../broken.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
-import { openDevice } from "./device.ts";
-import { nodeGpuPlatform } from "./platform-node.ts";
+import { sharedGpu, tinyWeights } from "./gpu.cases.ts";
 import type { Arithmetic } from "./projection-layout.ts";
 import { WebgpuBackend, type WebgpuOptions } from "./webgpu.ts";
 
-export const tiny: Weights = randomWeights(tinyShape(), { seed: 3, bits: 4, groupSize: 32 });
 export const choice: Pick<WebgpuOptions, "platform" | "adapter" | "synthetic" | "taps"> = {
-  platform: nodeGpuPlatform,
+  platform: sharedGpu,
   adapter: null,
   synthetic: false,
   taps: [],
 };
-
-/** The classes that the adapter has. */
-export async function arithmeticsHere(): Promise<Arithmetic[]> {
-  const { device } = await openDevice(nodeGpuPlatform, null);
-  const all: Arithmetic[] = device.features.has("shader-f16") ? ["f32", "f16"] : ["f32"];
-  device.destroy();
-  return all;
-}
 
 /** What holds in each class. They are in files of their own, which run side by side. */
 export function arithmeticCases(activations: Arithmetic): void {
@@ -36,8 +25,8 @@ export function arithmeticCases(activations: Arithmetic): void {
 
   backendCases({
     name: `webgpu ${activations}`,
-    open: (sizes) => open({ ...sizes, taps: [], weights: tiny }),
-    openBroken: (sizes) => open({ ...sizes, taps: [], weights: withNanToken(tiny) }),
+    open: (sizes) => open({ ...sizes, taps: [], weights: tinyWeights }),
+    openBroken: (sizes) => open({ ...sizes, taps: [], weights: withNanToken(tinyWeights) }),
   });
 
   for (const [changes, [bits, groupSize]] of modelCases) {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { missingGpu } from "./gpu.cases.ts";
-import { arithmeticCases, choice, tiny } from "./webgpu.cases.ts";
+import { missingGpu, tinyWeights } from "./gpu.cases.ts";
+import { arithmeticCases, choice } from "./webgpu.cases.ts";
 import { WebgpuBackend } from "./webgpu.ts";
 
 /** Why this machine can't run these tests; null where it can. */
@@ -13,7 +13,7 @@ if (reason !== null) {
 
   test("the device's buffers are gone with the backend", async () => {
     const sizes = { slots: 1, pages: 1, rowsMax: 8, drawsMax: 1 };
-    const backend = await WebgpuBackend.open({ ...sizes, ...choice, weights: tiny });
+    const backend = await WebgpuBackend.open({ ...sizes, ...choice, weights: tinyWeights });
     expect(backend.liveBuffers).toBeGreaterThan(20);
     await backend[Symbol.asyncDispose]();
     expect(backend.liveBuffers).toBe(0);

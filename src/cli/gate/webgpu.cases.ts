@@ -1,4 +1,4 @@
-import { nodeGpuPlatform } from "../../backend/webgpu/platform-node.ts";
+import { sharedGpu } from "../../backend/webgpu/gpu.cases.ts";
 import { WebgpuBackend } from "../../backend/webgpu/webgpu.ts";
 import type { Opener } from "./faulty.cases.ts";
 
@@ -6,7 +6,7 @@ import type { Opener } from "./faulty.cases.ts";
 export const webgpu: Opener = (options) =>
   WebgpuBackend.open({
     ...options,
-    platform: nodeGpuPlatform,
+    platform: sharedGpu,
     adapter: null,
     synthetic: false,
     activations: "f32",
