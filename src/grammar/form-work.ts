@@ -19,7 +19,8 @@ export class FormWork {
   /** @throws InputError for more than are left */
   spend(steps: number): void {
     this.#left -= steps;
-    if (this.#left < 0) throw tooComplex("takes too much work to be made");
+    if (this.#left >= 0) return;
+    throw tooComplex("takes too much work: fewer or smaller schemas, references or repeats would fit");
   }
 }
 

@@ -4,7 +4,7 @@ import { type Expression, either, nothing, rule, sequence, text } from "./expres
 import { fail, type SchemaContext, type SchemaRecord } from "./schema-parts.ts";
 
 /** Steps to place a property among the others. */
-const propertySteps = 6;
+const propertySteps = 4;
 
 /** A property that a schema names. */
 export interface Property {

@@ -298,7 +298,7 @@ test.each<[string, Schema | boolean, string]>([
       },
       $ref: "#/$defs/a",
     },
-    "put more schemas together than can be followed",
+    "takes too much work: fewer or smaller schemas, references or repeats would fit",
   ],
 ])("refuses %s", async (_, schema, message) => {
   const asked = grammars.grammar({ kind: "jsonSchema", schema });

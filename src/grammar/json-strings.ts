@@ -1,5 +1,5 @@
 import { shown } from "../json.ts";
-import type { Expression } from "./expressions.ts";
+import { type Expression, nothing } from "./expressions.ts";
 import { countsOf, fail, type SchemaRecord } from "./schema-parts.ts";
 import type { StringForm } from "./string-form.ts";
 
@@ -52,7 +52,7 @@ export function stringOf(schema: SchemaRecord, at: string, form: StringForm): Ex
   }
   if (minLength !== undefined || maxLength !== undefined) {
     const { least, most } = countsOf(schema, ["minLength", "maxLength"], at);
-    return form.sized(least, most);
+    return most !== null && most < least ? nothing : form.sized(least, most);
   }
   const format = formats.get(schema["format"]);
   return format === undefined ? form.any() : form.matching(`^(${format})$`);
