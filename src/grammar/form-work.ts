@@ -20,7 +20,9 @@ export class FormWork {
   spend(steps: number): void {
     this.#left -= steps;
     if (this.#left >= 0) return;
-    throw tooComplex("takes too much work: fewer or smaller schemas, references or repeats would fit");
+    throw tooComplex(
+      "takes too much work: fewer or smaller schemas, references or repeats would fit",
+    );
   }
 }
 

@@ -38,9 +38,9 @@ async function watchCalls(kill: KillTask["kill"]): Promise<() => number> {
     owner[name] = async function watched(this: unknown, ...args: unknown[]) {
       calls++;
       if (calls !== kill?.call) return await call.apply(this, args);
-      if (kill.moment === "within") await half(call, name, this, args);
+      const done = kill.moment === "after" ? call.apply(this, args) : null;
       // It may be one that fails, as where something isn't there yet.
-      if (kill.moment === "after") await call.apply(this, args).catch(() => {});
+      await (kill.moment === "within" ? half(call, name, this, args) : done)?.catch(() => {});
       return die();
     };
   };
