@@ -2,12 +2,10 @@ import type { Matrix, Weights } from "../weights/weights.ts";
 
 /** Weights whose embedding of token 7 is NaN: every row that follows it is too. */
 export function withNanToken(weights: Weights): Weights {
+  const embedding = poisoned(weights.matrix("embed_tokens"));
   return {
     ...weights,
-    matrix(path) {
-      const matrix = weights.matrix(path);
-      return path === "embed_tokens" ? poisoned(matrix) : matrix;
-    },
+    matrix: (path) => (path === "embed_tokens" ? embedding : weights.matrix(path)),
     vector: (path) => weights.vector(path),
   };
 }

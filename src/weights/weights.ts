@@ -51,7 +51,7 @@ export type Matrix = AffineMatrix | DenseMatrix;
  */
 export interface Weights {
   readonly shape: ModelShape;
-  /** `lm_head` of a tied model is the embedding's matrix. */
+  /** The same object each time; `lm_head` of a tied model is the embedding's matrix. */
   matrix(path: string): Matrix;
   vector(path: string): Promise<Float32Array>;
   /** Identifies the exact bytes: part of snapshot keys. */
