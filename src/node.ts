@@ -31,10 +31,12 @@ import {
   openModel,
 } from "./open-model.ts";
 import { type ModelPlan, planModel } from "./open-plan.ts";
+import { openTokenizer } from "./open-text.ts";
 import { packageVersion } from "./package-version-node.ts";
 import { spillFiles, spillFolder } from "./state/spill-files-node.ts";
 import type { SpillIdentity } from "./state/spill-header.ts";
 import { weightsFromCheckpoint } from "./weights/from-checkpoint.ts";
+import { withKnownTokens } from "./weights/known-tokens.ts";
 import type { Weights } from "./weights/weights.ts";
 
 export type { AdapterReport, GpuReport } from "./backend/webgpu/inspect.ts";
@@ -124,11 +126,13 @@ async function plannerOf(choice: Partial<BackendChoice>): Promise<BackendPlanner
  */
 export async function planEngine(model: string, options: OpenOptions = {}): Promise<ModelPlan> {
   const path = modelFolder(model);
-  await using checkpoint = await openCheckpoint(await openFolder(path));
-  const weights = await weightsFromCheckpoint(checkpoint);
+  const folder = await openFolder(path);
+  await using checkpoint = await openCheckpoint(folder);
+  const { vocabSize } = await openTokenizer(folder, checkpoint.config.shape.vocabSize);
+  const weights = withKnownTokens(await weightsFromCheckpoint(checkpoint), vocabSize);
   const { drafts = true, drafter = "auto", drafterFolders, onWarning = () => {} } = options;
   const place = drafts ? drafterPlace(path, drafter, drafterFolders) : null;
-  await using found = place && (await openDrafterFor(place, weights.shape, options, onWarning));
+  await using found = place && (await openDrafterFor(place, weights, options, onWarning));
   return await planWeights(weights, found?.options ?? null, options);
 }
 

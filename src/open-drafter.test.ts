@@ -62,7 +62,7 @@ test("auto finds the drafter beside the model, and replies are those without it"
   const auto = await open(model, "auto");
   expect(auto.warnings).toEqual([]);
   expect(auto.engine.info.backend.drafter?.kind).toBe("dflash2");
-  expect(auto.options).toMatchObject({ slots: 8, drawsMax: 128, drafter: { vocabulary: 8192 } });
+  expect(auto.options).toMatchObject({ slots: 8, drawsMax: 128, drafter: { vocabulary: 8185 } });
   const none = await open(model, "none");
   expect(none.engine.info.backend.drafter).toBeNull();
   const serial = await open(model, "auto", { drafts: false });
@@ -85,7 +85,7 @@ test("the drafter's vocabulary may be narrower", async () => {
   const { options } = await open(model, "auto", { draftVocabulary: 500 });
   expect(options.drafter?.vocabulary).toBe(500);
   const wider = await open(model, "auto", { draftVocabulary: 1e6 });
-  expect(wider.options.drafter?.vocabulary).toBe(8192);
+  expect(wider.options.drafter?.vocabulary).toBe(8185);
 });
 
 test.each([

@@ -4,8 +4,9 @@ import { openDrafter } from "./checkpoint/drafter.ts";
 import type { Folder } from "./checkpoint/source.ts";
 import { Bf16Codebooks, type Codebooks } from "./draft/lattice.ts";
 import { CheckpointError, InputError } from "./errors.ts";
-import type { ModelShape } from "./model/shape.ts";
 import { drafterFromCheckpoint } from "./weights/drafter-from-checkpoint.ts";
+import { storedTokens } from "./weights/known-tokens.ts";
+import type { Weights } from "./weights/weights.ts";
 
 /** Bits that a drafter's matrices are quantised to at load; 0: they stay as stored. */
 export const drafterBits = [0, 4, 8] as const;
@@ -39,7 +40,7 @@ export interface OpenDrafter extends AsyncDisposable {
  */
 export async function openDrafterFor(
   place: DrafterPlace,
-  target: ModelShape,
+  target: Weights,
   settings: DrafterSettings,
   onWarning: (message: string) => void,
 ): Promise<OpenDrafter | null> {
@@ -58,13 +59,15 @@ export const withoutDrafter = (error: Error): string =>
 
 async function openFor(
   folder: Folder,
-  target: ModelShape,
+  target: Weights,
   { drafterBits: bits = 4, draftVocabulary }: DrafterSettings,
 ): Promise<OpenDrafter> {
   const checkpoint = await openDrafter(folder);
   try {
-    const { weights, codebooks } = await drafterFromCheckpoint(checkpoint, target, bits);
-    const vocabulary = Math.min(draftVocabulary ?? target.vocabSize, target.vocabSize);
+    const { vocabSize } = target.shape;
+    const stored = { ...target.shape, vocabSize: storedTokens(target) };
+    const { weights, codebooks } = await drafterFromCheckpoint(checkpoint, stored, bits);
+    const vocabulary = Math.min(draftVocabulary ?? vocabSize, vocabSize);
     const { candidates } = weights.shape;
     if (vocabulary < candidates) {
       throw new InputError(

@@ -54,6 +54,17 @@ test("a recommended repetition penalty holds unless a request says otherwise", a
   expect(off.ids).not.toEqual(ids);
 });
 
+test("only what the tokenizer knows is ever drawn", async () => {
+  const { engine, opened, backends, ask } = await engineOfCopy();
+  await using _ = engine;
+  const { weights } = opened[0]!;
+  expect(weights.shape.vocabSize).toBe(8185);
+  expect(weights.matrix("embed_tokens").rows).toBe(8192);
+  backends[0]!.lose();
+  await ask();
+  expect(opened[1]!.weights.shape.vocabSize).toBe(8185);
+});
+
 test("a lost backend is opened again, of the same sizes and with weights that can be read", async () => {
   const { engine, opened, backends, ask } = await engineOfCopy();
   const right = await ask();

@@ -35,6 +35,7 @@ import type { SpillFiles } from "./state/spill-files.ts";
 import type { SpillIdentity } from "./state/spill-header.ts";
 import { SpillStore } from "./state/spill-store.ts";
 import { weightsFromCheckpoint } from "./weights/from-checkpoint.ts";
+import { withKnownTokens } from "./weights/known-tokens.ts";
 import type { Weights } from "./weights/weights.ts";
 
 export type { Activations, KvType };
@@ -123,7 +124,7 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
   checkContext(options.contextTokens, config.shape.contextMax);
   const tokenizer = await openTokenizer(folder, config.shape.vocabSize);
   const template = await openTemplate(folder);
-  const weights = await weightsFromCheckpoint(checkpoint);
+  const weights = withKnownTokens(await weightsFromCheckpoint(checkpoint), tokenizer.vocabSize);
   await using found = await drafterOf(parts, weights, options);
   const opened = await openFitting(parts, weights, found, options);
   const { backend, drafter, sizes } = opened;
@@ -133,7 +134,7 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
   const { generation } = config;
   return new Engine({
     backend,
-    openAgain: () => openAgain(parts, prints, sizes, options),
+    openAgain: () => openAgain(parts, prints, weights.shape.vocabSize, sizes, options),
     cache: { bytesMax: sizes.promptCacheBytes, spill },
     ...(options.queueMax !== undefined && { queueMax: options.queueMax }),
     ...(options.decodeShare !== undefined && { decodeShare: options.decodeShare }),
@@ -179,11 +180,11 @@ function checkDrafts({ draftTree = 0, draftVocabulary, drafterBits: bits }: Mode
 /** The drafter of a model's place, where there is one and drafts are wanted. */
 async function drafterOf(
   { drafter }: ModelParts,
-  { shape }: Weights,
+  weights: Weights,
   options: ModelOptions,
 ): Promise<OpenDrafter | null> {
   if (options.drafts === false || !drafter) return null;
-  return await openDrafterFor(drafter, shape, options, options.onWarning ?? (() => {}));
+  return await openDrafterFor(drafter, weights, options, options.onWarning ?? (() => {}));
 }
 
 /** A backend, and what it was opened with. */
@@ -289,16 +290,18 @@ async function draftingOf(
 /**
  * Reads the weights again, for a backend of the same sizes as the one that was lost.
  * @param prints fingerprints of what was loaded: shape, headers, and the start of each tensor
+ * @param tokens that the head gives logits of
  * @throws CheckpointError where the folder's are others by now
  */
 async function openAgain(
   parts: ModelParts,
   prints: readonly (string | undefined)[],
+  tokens: number,
   sizes: OpenSizes,
   options: ModelOptions,
 ): Promise<Backend> {
   await using checkpoint = await openCheckpoint(parts.folder);
-  const weights = await weightsFromCheckpoint(checkpoint);
+  const weights = withKnownTokens(await weightsFromCheckpoint(checkpoint), tokens);
   // One that didn't fit then is left out again.
   await using drafter = prints[1] === undefined ? null : await drafterOf(parts, weights, options);
   const found = [weights.fingerprint, drafter?.options.weights.fingerprint];

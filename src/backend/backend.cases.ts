@@ -3,10 +3,16 @@ import { NonFiniteLogitsError } from "../errors.ts";
 import { pageId, slotId } from "../ids.ts";
 import { planPass } from "../model/plan.ts";
 import { stateFingerprint } from "../state/fingerprint.ts";
+import { withKnownTokens } from "../weights/known-tokens.ts";
+import type { Weights } from "../weights/weights.ts";
+import { withNanToken } from "./broken.cases.ts";
 import { heldCases } from "./held.cases.ts";
 import { type BackendUnderTest, feed, pagesOf, prompt, segment, sizes } from "./suite.cases.ts";
 import { treeCases } from "./trees.cases.ts";
 import { windowCases } from "./windows.cases.ts";
+
+/** Not a multiple of what any kernel takes at once. */
+const knownTokens = 201;
 
 /** Runs in every implementation's test file. */
 export function backendCases(under: BackendUnderTest): void {
@@ -170,10 +176,34 @@ export function backendCases(under: BackendUnderTest): void {
     await expect(backend.read(handle)).rejects.toThrow(/read before/);
   });
 
-  if (under.openBroken) {
-    const openBroken = under.openBroken;
+  const { openChanged } = under;
+  if (openChanged) {
+    test(`${name}: rows of the vocabulary that no token has are never drawn`, async () => {
+      const rows = prompt.slice(0, 3).map((id) => id % knownTokens);
+      const drawsOf = async (change: (weights: Weights) => Weights) => {
+        await using backend = await openChanged(sizes, change);
+        backend.open(slotId(0));
+        const plan = planPass([segment(0, 0, rows, { draw: "all", candidates: 0 })]);
+        const whole = await backend.read(backend.prefill(plan));
+        const few = await backend.read(backend.verify(planPass([segment(0, 3, [5])])));
+        const state = await backend.save(slotId(0), pagesOf(0), 4);
+        expect(state.logits).toHaveLength(backend.info.shape.vocabSize);
+        return [...whole.draws, ...few.draws].map((draw) => {
+          if (draw instanceof Error) throw draw;
+          return [...draw.ids].map((id, at) => ({ id, logit: draw.logits[at] }));
+        });
+      };
+      const all = await drawsOf((weights) => weights);
+      const known = await drawsOf((weights) => withKnownTokens(weights, knownTokens));
+      const kept = all.map((draw) => draw.filter(({ id }) => id < knownTokens));
+      expect(known.slice(0, 3)).toEqual(kept.slice(0, 3));
+      expect(known[3]!.slice(0, kept[3]!.length)).toEqual(kept[3]);
+      // Some would have won.
+      expect(all.some((draw) => draw[0]!.id >= knownTokens)).toBe(true);
+    });
+
     test(`${name}: a row that isn't finite fails alone`, async () => {
-      await using backend = await openBroken(sizes);
+      await using backend = await openChanged(sizes, withNanToken);
       backend.open(slotId(0));
       backend.open(slotId(1));
       const { draws } = await backend.read(

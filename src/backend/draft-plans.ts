@@ -22,9 +22,9 @@ export function checkDraft(info: BackendInfo, plan: Plan): void {
 }
 
 function checkChains(info: BackendInfo, plan: Plan, verb: string) {
-  const { drafter, shape } = info;
+  const { drafter } = info;
   invariant(drafter !== null, `${verb} without a drafter`);
-  validatePlan(plan, { ...info, vocabSize: shape.vocabSize });
+  validatePlan(plan, { ...info, vocabSize: drafter.vocabSize });
   for (const { window, stateSlot, nextSlot } of plan.segments) {
     const stays = !window && stateSlot === nextSlot;
     invariant(stays, `${verb} of a segment of slot ${stateSlot} that is no chain of its own`);

@@ -1,14 +1,18 @@
 import { type PageId, pageId, slotId, type TokenId } from "../ids.ts";
 import { planPass, type SegmentRequest } from "../model/plan.ts";
 import { stateFingerprint } from "../state/fingerprint.ts";
+import type { Weights } from "../weights/weights.ts";
 import type { Backend, BackendOptions } from "./backend.ts";
 
 /** What an implementation gives the shared suite. */
 export interface BackendUnderTest {
   readonly name: string;
   open(sizes: Omit<BackendOptions, "weights" | "taps">): Promise<Backend>;
-  /** Opens one whose logits are not finite after token 7 was fed; absent where that can't be made. */
-  openBroken?(sizes: Omit<BackendOptions, "weights" | "taps">): Promise<Backend>;
+  /** Opens one of the weights that `change` makes of its own; absent where it has none. */
+  openChanged?(
+    sizes: Omit<BackendOptions, "weights" | "taps">,
+    change: (weights: Weights) => Weights,
+  ): Promise<Backend>;
 }
 
 /** Sizes of the backends that the suite opens. */

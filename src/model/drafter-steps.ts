@@ -1,5 +1,5 @@
 import { type DrafterShape, drafterSizes } from "./drafter-shape.ts";
-import { addProjection, norm, type Projection, project, type Step } from "./forward.ts";
+import { addProjection, head, norm, type Projection, project, type Step } from "./forward.ts";
 
 /*
  * A block drafter as data, of the same kind as the forward pass (z-lab's DFlash and DFlash2;
@@ -44,9 +44,8 @@ export function blockSteps(shape: DrafterShape, headRows: number): Step[] {
   shape.layers.forEach((_, index) => {
     steps.push(...attentionPart(shape, index), ...mlpPart(shape, index));
   });
-  const head: Projection = { matrix: "lm_head", out: "logits", accumulate: false, rows: headRows };
   steps.push(norm("hidden", `${draftPrefix}norm`, "normedDraw", "draws"));
-  steps.push({ op: "project", input: "normedDraw", projections: [head], rows: "draws" });
+  steps.push(head(headRows));
   if (shape.selector) {
     const path = `${draftPrefix}candidate_selector.hidden_projection`;
     steps.push(project("normedDraw", [[path, "selector"]], "draws"));

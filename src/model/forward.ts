@@ -176,6 +176,12 @@ function targetWidths(shape: ModelShape): Record<Exclude<RowBuffer, DraftBuffer>
   };
 }
 
+/** Logits of the first `tokens` tokens, of the rows that draw. */
+export function head(tokens: number): Step {
+  const projection = { matrix: "lm_head", out: "logits", accumulate: false, rows: tokens } as const;
+  return { op: "project", input: "normedDraw", projections: [projection], rows: "draws" };
+}
+
 /**
  * The steps of a pass. `taps` lists hidden states to keep aside: tap i is the residual stream after
  * i layers (0 is the embedding). `featureLayers` are a drafter's.
@@ -203,7 +209,7 @@ export function forwardSteps(
     tapAfter(index + 1);
   });
   steps.push(norm("hidden", "norm", "normedDraw", "draws"));
-  steps.push(project("normedDraw", [["lm_head", "logits"]], "draws"));
+  steps.push(head(shape.vocabSize));
   return steps;
 }
 

@@ -11,7 +11,6 @@ import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { Matrix, Weights } from "../../weights/weights.ts";
 import { backendCases } from "../backend.cases.ts";
 import type { BackendOptions, PassResult } from "../backend.ts";
-import { withNanToken } from "../broken.cases.ts";
 import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
 import { draftCases } from "../drafts.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
@@ -42,8 +41,8 @@ for (const { name, ...choice } of variants) {
   backendCases({
     name,
     open: (sizes) => WasmBackend.open({ ...sizes, weights: tiny, taps: [], ...choice }),
-    openBroken: (sizes) =>
-      WasmBackend.open({ ...sizes, weights: withNanToken(tiny), taps: [], ...choice }),
+    openChanged: (sizes, change) =>
+      WasmBackend.open({ ...sizes, weights: change(tiny), taps: [], ...choice }),
   });
   draftCases({ name, open: (options) => WasmBackend.open({ ...options, ...choice }) });
 }

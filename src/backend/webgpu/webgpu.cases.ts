@@ -3,7 +3,6 @@ import { tinyShape } from "../../model/tiny-shape.ts";
 import { randomWeights } from "../../weights/random.ts";
 import { backendCases } from "../backend.cases.ts";
 import type { BackendOptions } from "../backend.ts";
-import { withNanToken } from "../broken.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
 import { sharedGpu, tinyWeights } from "./gpu.cases.ts";
 import type { Arithmetic } from "./projection-layout.ts";
@@ -26,7 +25,7 @@ export function arithmeticCases(activations: Arithmetic): void {
   backendCases({
     name: `webgpu ${activations}`,
     open: (sizes) => open({ ...sizes, taps: [], weights: tinyWeights }),
-    openBroken: (sizes) => open({ ...sizes, taps: [], weights: withNanToken(tinyWeights) }),
+    openChanged: (sizes, change) => open({ ...sizes, taps: [], weights: change(tinyWeights) }),
   });
 
   for (const [changes, [bits, groupSize]] of modelCases) {

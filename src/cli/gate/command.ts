@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { Command } from "commander";
 import { systemClock } from "../../clock.ts";
 import { InputError } from "../../errors.ts";
-import type { ModelShape } from "../../model/shape.ts";
 import {
   drafterPlace,
   embeddedModel,
@@ -11,6 +10,7 @@ import {
   openBackend,
 } from "../../node.ts";
 import { type OpenDrafter, openDrafterFor } from "../../open-drafter.ts";
+import type { Weights } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
 import {
   addBackendOptions,
@@ -85,7 +85,7 @@ export function gateCommand(io: CliIo): Command {
 /** The drafter that the flags name, or the one whose folder lies beside the model's. */
 async function openGateDrafter(
   model: string,
-  target: ModelShape,
+  target: Weights,
   choice: OpenOptions,
   io: CliIo,
 ): Promise<OpenDrafter | null> {

@@ -40,7 +40,7 @@ export async function openGateSet(options: GateOptions): Promise<GateSet & Async
   const { vocabSize } = weights.shape;
   const tokenizer = await openTokenizer(folder, vocabSize);
   const template = await openTemplate(folder);
-  const drafter = opening.use(await options.drafter(weights.shape));
+  const drafter = opening.use(await options.drafter(weights));
   const opened = opening.move();
   return {
     weights,

@@ -1,7 +1,7 @@
 import type { Backend, BackendOptions } from "../../backend/backend.ts";
-import type { ModelShape } from "../../model/shape.ts";
 import type { OpenOptions } from "../../node.ts";
 import type { OpenDrafter } from "../../open-drafter.ts";
+import type { Weights } from "../../weights/weights.ts";
 import type { Shard } from "./shard.ts";
 
 export interface GateOptions {
@@ -10,7 +10,7 @@ export interface GateOptions {
   /** The model beside the synthetic ones, where a gate uses it. */
   readonly model: string;
   /** Opens what drafts for the model; null where nothing does. */
-  readonly drafter: (target: ModelShape) => Promise<OpenDrafter | null>;
+  readonly drafter: (target: Weights) => Promise<OpenDrafter | null>;
   /** Every cell, however long it takes. */
   readonly full: boolean;
   /** The part of the cells to run; absent: all. */

@@ -111,7 +111,7 @@ describe("run", () => {
 
 describe("run refuses", () => {
   it.each([
-    [["--ids", "[1,8192]"], "Token id 8192 is not in the vocabulary of 8192 tokens."],
+    [["--ids", "[1,8185]"], "Token id 8185 is not in the vocabulary of 8185 tokens."],
     [["-p", "x", "--context", "5000"], "The context must be 1 to 4096 tokens"],
     [["-p", "x", "--context", "4"], "maximum context length is 4 tokens"],
     [["./missing", "-p", "x"], "missing: does not exist"],
