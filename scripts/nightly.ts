@@ -1,6 +1,6 @@
 /**
- * `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends, and kills
- * of pulls and conversions at many points. Arguments go to each gate: `-- --shard 1/4` runs a quarter of
+ * `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends, kills of
+ * pulls and conversions at many points, and what changed files take. Arguments go to each gate: `-- --shard 1/4` runs a quarter of
  * the cells.
  */
 import { spawnSync } from "node:child_process";
@@ -49,10 +49,14 @@ for (const [gate, backend, ...flags] of runs) {
   console.log(lines.filter((line) => line.startsWith("FAIL")).join("\n") + lines.at(-1));
   if (status !== 0) failed++;
 }
-const kills = ["scripts/kill-pull.ts", "scripts/convert-kill.ts"];
-for (const script of kills) {
-  console.log(script);
-  if (spawnSync(process.execPath, [script], { stdio: "inherit" }).status !== 0) failed++;
+const others = [
+  ["scripts/kill-pull.ts"],
+  ["scripts/convert-kill.ts"],
+  ["--expose-gc", "--max-semi-space-size=64", "scripts/fuzz.ts"],
+];
+for (const args of others) {
+  console.log(args.at(-1));
+  if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) failed++;
 }
-console.log(`${runs.length + kills.length - failed} passed, ${failed} failed`);
+console.log(`${runs.length + others.length - failed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

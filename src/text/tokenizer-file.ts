@@ -9,8 +9,11 @@ import { Merges } from "./merges.ts";
 import { spellBytes, TokenTable } from "./token-table.ts";
 import { wordPattern } from "./word-pattern.ts";
 
-/** Ids are below it: some tables are as long as the highest. */
+/** Ids are below it. */
 const idsMax = 4_194_304;
+/** The vocabulary's are below so many times its tokens, and some: tables are as long as the highest. */
+const idsPerToken = 2;
+const idsBesides = 4096;
 
 /** A tokenizer.json, read and checked. */
 export interface TokenizerFile {
@@ -98,16 +101,18 @@ function readPattern(preTokenizer: unknown, fail: Fail): RegExp {
 
 function tokensById(vocab: Record<string, unknown>, fail: Fail): (string | undefined)[] {
   const tokens: (string | undefined)[] = [];
-  for (const token of Object.keys(vocab)) {
-    const id = checkedId(token, vocab[token], fail);
+  const listed = Object.keys(vocab);
+  const most = Math.min(idsMax, idsPerToken * listed.length + idsBesides);
+  for (const token of listed) {
+    const id = checkedId(token, vocab[token], most, fail);
     if (tokens[id] !== undefined) fail(`token ${shown(token)} has the id ${id}, as another has`);
     tokens[id] = token;
   }
   return tokens;
 }
 
-function checkedId(token: string, id: unknown, fail: Fail): TokenId {
-  if (typeof id === "number" && Number.isInteger(id) && id >= 0 && id < idsMax) return id;
+function checkedId(token: string, id: unknown, most: number, fail: Fail): TokenId {
+  if (typeof id === "number" && Number.isInteger(id) && id >= 0 && id < most) return id;
   return fail(`token ${shown(token)} has the id ${shown(id)}`);
 }
 
@@ -135,7 +140,7 @@ function addedToken(token: unknown, id: unknown, fail: Fail): AddedToken {
     if (flags[flag]) fail(`added token ${shown(content)} has ${flag}, which isn't supported`);
   }
   return {
-    id: checkedId(content, id, fail),
+    id: checkedId(content, id, idsMax, fail),
     content,
     special: special === true,
     normalized: normalized === undefined ? special !== true : normalized === true,
