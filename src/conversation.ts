@@ -2,10 +2,9 @@ import type { TokenId } from "./ids.ts";
 import type { PrefixMark } from "./rounds/live-stream.ts";
 import { prefixCuts } from "./state/prefix-cuts.ts";
 import type { ChatMessage } from "./text/chat-messages.ts";
-import { type ChatTemplate, endsInOpenThink } from "./text/chat-template.ts";
+import { endsInOpenThink } from "./text/chat-template.ts";
 import { nextTurnIds, type PromptSource, promptMarks } from "./text/prompt-marks.ts";
 import type { Tokenizer } from "./text/tokenizer.ts";
-import type { ToolSpec } from "./text/tool-calls.ts";
 
 /** A chat request as its template makes a prompt of it, and what of that later prompts will repeat. */
 export class Conversation {
@@ -15,24 +14,16 @@ export class Conversation {
   readonly #source: PromptSource;
 
   /**
-   * @param tools null for none
-   * @param kwargs the template's variables
+   * @param render the template, with the request's tools and variables
    * @throws InputError where the template refuses the messages; what `tokenizer` throws
    */
   constructor(
-    template: ChatTemplate,
+    render: PromptSource["render"],
     tokenizer: Pick<Tokenizer, "encode">,
     messages: readonly ChatMessage[],
-    tools: readonly ToolSpec[] | null,
-    kwargs: Readonly<Record<string, unknown>>,
   ) {
-    const options = { tools, addGenerationPrompt: true, kwargs };
-    this.#source = {
-      messages,
-      render: (each) => template.render(each, options),
-      encode: (text) => tokenizer.encode(text),
-    };
-    const rendered = this.#source.render(messages);
+    this.#source = { messages, render, encode: (text) => tokenizer.encode(text) };
+    const rendered = render(messages);
     this.promptIds = tokenizer.encode(rendered);
     this.reasoningOpen = endsInOpenThink(rendered);
   }

@@ -123,7 +123,7 @@ test("bad requests are refused before they start", () => {
   const refused: readonly (readonly [() => unknown, RegExp])[] = [
     [() => engine.complete({ prompt: "" }), /prompt must not be empty/],
     [() => engine.complete({ prompt: [] }), /prompt must not be empty/],
-    [() => engine.complete({ prompt: [8192] }), /8192 is not in the vocabulary of 8192/],
+    [() => engine.complete({ prompt: [8185] }), /8185 is not in the vocabulary of 8185/],
     [() => engine.complete({ prompt: [-1] }), /-1 is not in the vocabulary/],
     [() => engine.complete({ prompt: [1.5] }), /1.5 is not in the vocabulary/],
     [() => engine.complete({ prompt: [Number.NaN] }), /NaN is not in the vocabulary/],
@@ -131,7 +131,7 @@ test("bad requests are refused before they start", () => {
     [() => engine.complete({ prompt: "a", maxTokens: 2.5 }), /max_tokens/],
     [() => engine.complete({ prompt: "a", temperature: Number.NaN }), /temperature/],
     [() => engine.complete({ prompt: "a", stop: [""] }), /stop/],
-    [() => engine.complete({ prompt: "a", logit_bias: { 8192: 1 } }), /8192 is not in the vocab/],
+    [() => engine.complete({ prompt: "a", logit_bias: { 8185: 1 } }), /8185 is not in the vocab/],
     [() => engine.chat({ messages: [] }), /messages must not be empty/],
     [
       () => engine.chat({ messages: [{ role: "wizard", content: "a" }] }),
@@ -160,4 +160,26 @@ test("two readers of one stream both get all of it", async () => {
   const [first, second] = await Promise.all([partsOf(stream), partsOf(stream)]);
   expect(first).toEqual(second);
   expect(first.length).toBeGreaterThan(3);
+});
+
+test("a long prompt is encoded with turns for others in between, and then has its tokens at once", async () => {
+  /** Turns that others have while `work` goes on. */
+  const turnsOf = async (work: Promise<void>) => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    await work;
+    clearInterval(timer);
+    return turns;
+  };
+  const words = (from: number) =>
+    Array.from({ length: 9000 }, (_, at) => `word${from + at}`).join(" ");
+  const text = words(0);
+  expect(await turnsOf(engine.prepare(text))).toBeGreaterThan(0);
+  expect(await turnsOf(engine.prepare(text))).toBe(0);
+  const messages = [{ role: "user", content: words(1e6) }];
+  expect(await turnsOf(engine.prepare({ messages }))).toBeGreaterThan(0);
+  expect(await turnsOf(engine.prepare({ messages }))).toBe(0);
+  // What is wrong is said by those who use it.
+  await engine.prepare({ messages: [{ role: "user", content: "a".repeat(200_000) }] });
+  await engine.prepare({ messages: [{ role: "nobody", content: words(2e6) }] });
 });

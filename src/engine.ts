@@ -13,6 +13,7 @@ import {
   promptCharsPerTokenMax,
   promptChunkRows,
   replyTokensDefault,
+  turnCharacters,
 } from "./limits.ts";
 import { ReplyConstraint, type ThinkBlock } from "./reply-constraint.ts";
 import { ReplyText, type ReplyTextOptions } from "./reply-text.ts";
@@ -205,6 +206,20 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
+   * Encodes a long prompt with turns for others in between, so that who asks for it next, with `chat`,
+   * `complete`, `tokenize` or `promptOf`, has its tokens at once. What is wrong with it is theirs to say.
+   */
+  async prepare(prompt: string | PromptRequest): Promise<void> {
+    const isText = typeof prompt === "string";
+    const characters = isText ? prompt.length : JSON.stringify(prompt).length;
+    if (characters < turnCharacters) return;
+    try {
+      const text = isText ? prompt : this.#renderer(prompt)(prompt.messages);
+      if (text.length <= this.#charsMax) await this.#parts.tokenizer.encodeInTurns(text);
+    } catch {}
+  }
+
+  /**
    * Replies to a conversation.
    * @throws InputError, ContextLengthError, TextLengthError, QueueFullError
    */
@@ -296,22 +311,32 @@ export class Engine implements AsyncDisposable {
   }
 
   #conversation(request: PromptRequest): Conversation {
+    const tokenizer = { encode: (text: string) => this.#encode(text, "messages") };
+    return new Conversation(this.#renderer(request), tokenizer, request.messages);
+  }
+
+  /** What makes a text of messages, as the request says. */
+  #renderer(request: PromptRequest): (messages: readonly ChatMessage[]) => string {
     const { template, thinking } = this.#parts;
     if (!template) {
       throw new InputError(`${this.info.model} has no chat template: complete a text instead.`);
     }
     const effort = effortKwargs(request.reasoningEffort ?? null, template.effortLevels);
     const kwargs = { enable_thinking: thinking, ...effort, ...request.templateKwargs };
-    const tokenizer = { encode: (text: string) => this.#encode(text, "messages") };
-    return new Conversation(template, tokenizer, request.messages, toolsOf(request), kwargs);
+    const options = { tools: toolsOf(request), addGenerationPrompt: true, kwargs };
+    return (messages) => template.render(messages, options);
+  }
+
+  /** Of a prompt's text. */
+  get #charsMax(): number {
+    return Math.max(promptCharsMin, promptCharsPerTokenMax * this.#parts.contextTokens);
   }
 
   /** What is too long by far is refused unread: nobody else is served while a text is encoded. */
   #encode(text: string, param: string): TokenId[] {
     const { contextTokens, tokenizer } = this.#parts;
-    const charsMax = Math.max(promptCharsMin, promptCharsPerTokenMax * contextTokens);
-    if (text.length <= charsMax) return tokenizer.encode(text);
-    throw new TextLengthError(contextTokens, text.length, charsMax, param);
+    if (text.length <= this.#charsMax) return tokenizer.encode(text);
+    throw new TextLengthError(contextTokens, text.length, this.#charsMax, param);
   }
 
   /** @throws InputError for a budget where blocks can't be counted */

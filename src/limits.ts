@@ -80,6 +80,8 @@ export const messagesMax = 4096;
 export const promptCharsPerTokenMax = 16;
 /** What is read of a prompt's text at least, however small the context. */
 export const promptCharsMin = 131_072;
+/** Characters of a text, or steps in a long word, that are encoded before others have their turn. */
+export const turnCharacters = 32_768;
 /** Tokens of a request for their text. */
 export const detokenizedTokensMax = 1_048_576;
 /** Responses that are kept for later requests: the newest. */

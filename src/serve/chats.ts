@@ -12,6 +12,7 @@ export function addChats(app: Hono, serving: Serving): void {
   app.post(path, async (context) => {
     const { request, delivery, form } = parseChat(await readJsonObject(context.req.raw));
     const { choices: count, includeUsage, streamed } = delivery;
+    await engine.prepare(request);
     const choices = await beginChoices(engine, count, form, context.req.raw.signal, (own) =>
       engine.chat({ ...request, ...own }),
     );

@@ -14,6 +14,7 @@ export function addCompletions(app: Hono, serving: Serving): void {
       await readJsonObject(context.req.raw),
     );
     const { choices: count, includeUsage, streamed } = delivery;
+    if (typeof request.prompt === "string") await engine.prepare(request.prompt);
     const choices = await beginChoices(engine, count, form, context.req.raw.signal, (own) =>
       engine.complete({ ...request, ...own }),
     );

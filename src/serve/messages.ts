@@ -20,6 +20,7 @@ async function sendMessage(context: Context, serving: Serving): Promise<Response
   const { engine } = serving;
   const parsed = parseMessages(await readJsonObject(context.req.raw));
   const { request, form, showsThinking } = parsed;
+  await engine.prepare(request);
   const choices = await beginChoices(engine, 1, form, context.req.raw.signal, (own) =>
     engine.chat({ ...request, ...own }),
   );
@@ -30,5 +31,6 @@ async function sendMessage(context: Context, serving: Serving): Promise<Response
 
 async function countTokens(context: Context, { engine }: Serving): Promise<Response> {
   const prompt = parsePrompt(await readJsonObject(context.req.raw));
+  await engine.prepare(prompt);
   return context.json({ input_tokens: engine.promptOf(prompt).length });
 }

@@ -16,6 +16,7 @@ export function addProps(app: Hono, { engine }: Serving): void {
   });
   app.post("/apply-template", async (context) => {
     const { request } = parseChat(await readJsonObject(context.req.raw));
+    await engine.prepare(request);
     return context.json({ prompt: engine.textOf(engine.promptOf(request)) });
   });
   for (const path of ["/props", "/slots"]) refuseOthers(app, path, "GET");

@@ -38,6 +38,7 @@ async function respond(
   const head = replyHead(serving, "resp_");
   const echo = { ...parsed.echo, ...drawnBy(body, engine) };
   const format = new ResponseFormat({ head, echo, clock, finished });
+  await engine.prepare(parsed.request);
   const choices = await beginChoices(engine, 1, parsed.form, context.req.raw.signal, (own) =>
     namingInput(() => engine.chat({ ...parsed.request, ...own })),
   );

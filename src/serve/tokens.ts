@@ -14,7 +14,7 @@ import { refuseValues, type Unsupported } from "./unsupported.ts";
 export function addTokens(app: Hono, { engine }: Serving): void {
   for (const prefix of ["", "/v1"]) {
     app.post(`${prefix}/tokenize`, async (context) => {
-      return context.json(tokenized(engine, await readJsonObject(context.req.raw)));
+      return context.json(await tokenized(engine, await readJsonObject(context.req.raw)));
     });
     app.post(`${prefix}/detokenize`, async (context) => {
       const prompt = textOf(engine, await readJsonObject(context.req.raw));
@@ -39,10 +39,10 @@ const unsupportedFields: Unsupported = new Map([
   ["with_pieces", [false]],
 ]);
 
-function tokenized(engine: Engine, body: JsonObject): object {
+async function tokenized(engine: Engine, body: JsonObject): Promise<object> {
   const fields = parseFields(tokenizeFields, body);
   refuseValues(body, unsupportedFields);
-  const tokens = tokensOf(engine, body, fields);
+  const tokens = await tokensOf(engine, body, fields);
   return {
     count: tokens.length,
     max_model_len: engine.info.contextTokens,
@@ -52,18 +52,25 @@ function tokenized(engine: Engine, body: JsonObject): object {
 }
 
 /** @throws InputError unless there is one of a text and messages */
-function tokensOf(
+async function tokensOf(
   engine: Engine,
   body: JsonObject,
   { prompt, content, messages }: z.infer<typeof tokenizeFields>,
-): readonly TokenId[] {
+): Promise<readonly TokenId[]> {
   const given = [prompt, content, messages].filter((each) => each !== undefined && each !== null);
   if (given.length > 1) {
     throw new InputError("prompt, content and messages can't stand together.", "prompt");
   }
   const written = prompt ?? content;
-  if (typeof written === "string") return engine.tokenize(written);
-  if (given.length === 1) return engine.promptOf(parseChat(body).request);
+  if (typeof written === "string") {
+    await engine.prepare(written);
+    return engine.tokenize(written);
+  }
+  if (given.length === 1) {
+    const { request } = parseChat(body);
+    await engine.prepare(request);
+    return engine.promptOf(request);
+  }
   throw new InputError("prompt or messages must be there.", "prompt", "missing_field");
 }
 

@@ -1,14 +1,13 @@
 import { nextTask } from "../clock.ts";
 import { InputError } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
+import { turnCharacters } from "../limits.ts";
 import { type AddedToken, AddedTokens } from "./added-tokens.ts";
 import { compose } from "./compose.ts";
 import { EncodeMemo } from "./encode-memo.ts";
 import type { Merges } from "./merges.ts";
 import { WordMerge } from "./word-merge.ts";
 
-/** Characters, or steps in a long word, that are encoded before others have their turn. */
-const turnMax = 32_768;
 /** Words of up to so many bytes are merged in the same memory, one after the other. */
 const shortBytesMax = 4096;
 
@@ -60,7 +59,7 @@ export class Encoder {
     let done = 0;
     for (const work of this.#steps(text, ids)) {
       done += work;
-      if (done < turnMax) continue;
+      if (done < turnCharacters) continue;
       await nextTask();
       done = 0;
     }
@@ -101,7 +100,7 @@ export class Encoder {
     for (const word of wordsOf(text, this.#encoding.words)) {
       const merge = this.#loaded(word);
       // A short word is done in its first turn, so that no other is loaded in between.
-      while (!merge.run(turnMax)) yield turnMax;
+      while (!merge.run(turnCharacters)) yield turnCharacters;
       merge.write(ids);
       yield word.length;
     }
