@@ -3,7 +3,7 @@ import type { BackendOptions, BackendPlanner, MemoryUse } from "../backend.ts";
 import { sumOf } from "../memory-use.ts";
 import { type Fits, whatFits } from "../what-fits.ts";
 import { Arena, arenaBytesMax } from "./arena.ts";
-import { ACTIVATIONS_F32, ACTIVATIONS_INT8, ARENA_START } from "./layout.ts";
+import { ACTIVATIONS_F32, ACTIVATIONS_INT8, ARENA_START, READ_AHEAD } from "./layout.ts";
 import { type Places, placeAll } from "./places.ts";
 import { buildProgram, type Program } from "./program.ts";
 import { checkShapes } from "./support.ts";
@@ -31,6 +31,8 @@ export function placeBackend(options: BackendOptions, choice: WasmChoice): Place
   const before = arena.bytes;
   const kind = choice.activations === "int8" ? ACTIVATIONS_INT8 : ACTIVATIONS_F32;
   const program = buildProgram(arena, options, places, kind);
+  // Behind the last weights (kernels/read-ahead.ts).
+  arena.place(2 * READ_AHEAD);
   const weightBytes = arena.bytes - before;
   const { stateBytes, kvBytes } = places.memory;
   const workspaceBytes = arena.memoryBytes - weightBytes - stateBytes - kvBytes;

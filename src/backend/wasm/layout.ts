@@ -140,6 +140,8 @@ export const KIND_AFFINE8 = 2;
 export const KIND_BF16 = 3;
 export const KIND_F32 = 4;
 
+/** Bytes of weights that are asked for in one go, a power of two. */
+export const READ_AHEAD = 1024;
 /** Weight rows that share a block: one cache line holds a step of all four. */
 export const BLOCK_ROWS = 4;
 /** Activation rows that a thread prepares at a time, for blocks that it then reads once. */

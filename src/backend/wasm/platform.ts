@@ -25,6 +25,8 @@ export interface ThreadSetup {
   readonly counters: number;
   readonly pass: number;
   readonly scratch: number;
+  /** Whether integer products are added in 32 bits: the bits are the same. */
+  readonly wide: boolean;
 }
 
 /** Exports of `kernels/index.ts`. */
@@ -38,8 +40,11 @@ export interface KernelExports {
     counters: number,
     generation: number,
   ): number;
+  /** Says how this instance adds integer products (kernels/dots.ts). */
+  useWide(yes: boolean): void;
   probeMadd(): number;
   probeDot(): number;
+  probeSpeed(wide: boolean, at: number, times: number): void;
   probeExp(x: number): number;
 }
 

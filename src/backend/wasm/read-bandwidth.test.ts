@@ -18,7 +18,7 @@ test("READ reads every word once, whichever thread does", async () => {
   for (let at = 0; at < words.length; at++) words[at] = Math.imul(at, 0x9e3779b9);
   arena.u32(pass, 1)[0] = 1;
   const module = await WebAssembly.compile(await nodePlatform.kernels(false));
-  const setup = { module, program, instructions: 1, counters, pass };
+  const setup = { module, program, instructions: 1, counters, pass, wide: false };
   const pool = await ThreadPool.start(nodePlatform, arena, setup, scratches);
   await pool.run(() => {});
   await pool.stop();

@@ -34,7 +34,7 @@ export async function measureReadBandwidth(
   // Pages that were never written are all one page of zeros.
   arena.u32(data, bytes / 4).fill(1);
   arena.u32(pass, 1)[0] = 1;
-  const setup = { module, program, instructions: 1, counters, pass };
+  const setup = { module, program, instructions: 1, counters, pass, wide: false };
   const pool = await ThreadPool.start(platform, arena, setup, scratches);
   const rates: number[] = [];
   // The first runs are slower than any other: the code isn't optimised yet.

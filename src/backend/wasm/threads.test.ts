@@ -102,7 +102,7 @@ test("the counters have moved on before a pass is written", async () => {
   const counters = arena.place(3 * STEP_BYTES);
   await arena.fill();
   const module = await WebAssembly.compile(await nodePlatform.kernels(false));
-  const setup = { module, program: 0, instructions: 2, counters, pass: 0 };
+  const setup = { module, program: 0, instructions: 2, counters, pass: 0, wide: false };
   const pool = await ThreadPool.start(nodePlatform, arena, setup, []);
   const words = arena.i32(counters, (3 * STEP_BYTES) / 4);
   const seen: number[] = [];
@@ -149,7 +149,7 @@ test("a wake that belongs to the last pass doesn't end this one", async () => {
   const counters = arena.place(STEP_BYTES);
   await arena.fill();
   const module = await WebAssembly.compile(await nodePlatform.kernels(false));
-  const setup = { module, program: 0, instructions: 0, counters, pass: 0 };
+  const setup = { module, program: 0, instructions: 0, counters, pass: 0, wide: false };
   const pool = await ThreadPool.start(nodePlatform, arena, setup, []);
   const control = arena.i32(CONTROL_BASE, 1024);
   let ended = false;

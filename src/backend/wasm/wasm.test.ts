@@ -32,7 +32,20 @@ const plainPlatform: WasmPlatform = {
 const variants = [
   { name: "wasm, 1 thread", threads: 1, activations: "f32", platform: nodePlatform },
   { name: "wasm, 3 threads", threads: 3, activations: "f32", platform: nodePlatform },
-  { name: "wasm, int8", threads: 2, activations: "int8", platform: nodePlatform },
+  {
+    name: "wasm, int8 in 16 bits",
+    threads: 2,
+    activations: "int8",
+    platform: nodePlatform,
+    wide: false,
+  },
+  {
+    name: "wasm, int8 in 32 bits",
+    threads: 2,
+    activations: "int8",
+    platform: nodePlatform,
+    wide: true,
+  },
   { name: "wasm, no relaxed SIMD", threads: 2, activations: "f32", platform: plainPlatform },
   { name: "wasm, int8, no relaxed SIMD", threads: 2, activations: "int8", platform: plainPlatform },
 ] as const;

@@ -28,6 +28,8 @@ import { SlotMemory } from "./slot-memory.ts";
 
 export interface WasmOptions extends BackendOptions, WasmChoice {
   readonly platform: WasmPlatform;
+  /** How integer products are added, for tests (kernels/dots.ts); absent: as is faster here. */
+  readonly wide?: boolean;
 }
 
 /**
@@ -90,6 +92,7 @@ export class WasmBackend implements Backend {
       instructions: program.count,
       counters: program.counters,
       pass: places.pass.blocks,
+      wide: options.wide ?? kernels.wide,
     };
     const pool = await ThreadPool.start(platform, arena, setup, places.scratches);
     const simd = kernels.relaxed ? "relaxed SIMD" : "SIMD";

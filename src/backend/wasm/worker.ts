@@ -21,8 +21,10 @@ export async function serveThread(
   ready: () => void,
   park: Park = Atomics.wait,
 ): Promise<void> {
-  const { module, memory, thread, threads, program, instructions, counters, pass, scratch } = setup;
+  const { module, memory, thread, threads, program, instructions, counters, pass, scratch, wide } =
+    setup;
   const kernels = await instantiate(module, memory);
+  kernels.useWide(wide);
   const control = new Int32Array(memory.buffer);
   let generation = Atomics.load(control, word(CONTROL_GENERATION));
   ready();

@@ -38,7 +38,8 @@ import { read } from "./read";
 import { scan } from "./scan";
 import { enterStep, leaveStep, nextUnit, share } from "./sync";
 
-export { probeDot, probeExp, probeMadd } from "./probe";
+export { useWide } from "./dots";
+export { probeDot, probeExp, probeMadd, probeSpeed } from "./probe";
 
 /**
  * Runs `count` instructions at `program` over the pass blocks at `pass`, pass number `generation`, as one of

@@ -1,10 +1,11 @@
 // Affine weights with int8 activations: x ≈ scale · q, one scale a weight group, q in −127 … 127.
-// The integer dot product is exact, so its order is free; group results add up in order. Products of two
-// columns are at most 2 · 127 · 15, so that eight of these sums, a group of 128 columns, fit 16 bits. No
-// more do.
+// The integer dot product is exact, so its order is free; group results add up in order. So it may be added
+// up in 16 or in 32 bits, whichever is faster on a machine (dots.ts), and rows one by one or in fours.
 //
 // `mask` is that of the matrix's record; panels.ts says why it is an argument.
+import { addProducts, addWords, apart, inWords, spanOf, spread } from "./dots";
 import { madd, put } from "./math";
+import { readAhead } from "./read-ahead";
 import { biasesOf, blockBytes, Bytes, Nibbles, scalesBytes, scalesOf } from "./weights";
 
 /**
@@ -79,32 +80,25 @@ function laneSum(a: v128): i32 {
   return first + i32x4.extract_lane(a, 2) + i32x4.extract_lane(a, 3);
 }
 
-/** Products of signed bytes and bytes of 0 … 15, added in twos. */
-@inline
-export function products(x: v128, w: v128): v128 {
-  if (ASC_FEATURE_RELAXED_SIMD) return i16x8.relaxed_dot_i8x16_i7x16_s(x, w);
-  return i16x8.add(i16x8.extmul_low_i8x16_s(x, w), i16x8.extmul_high_i8x16_s(x, w));
-}
-
 @inline
 function upperNibbles(codes: v128, nibble: v128): v128 {
   return v128.and(i16x8.shr_u(codes, 4), nibble);
 }
 
-/** Of 32 columns of one row of weights, 4-bit codes: eight sums of four products. */
+/** Adds what 32 columns of one row of weights make, 4-bit codes. */
 @inline
-function nibbleProducts(codes: v128, low: v128, high: v128, nibble: v128): v128 {
-  const upper = products(high, upperNibbles(codes, nibble));
-  return i16x8.add(products(low, v128.and(codes, nibble)), upper);
+function addNibbles<D>(sums: v128, codes: v128, low: v128, high: v128, nibble: v128): v128 {
+  sums = addProducts<D>(sums, low, v128.and(codes, nibble));
+  return addProducts<D>(sums, high, upperNibbles(codes, nibble));
 }
 
-/** Lane i is the sum of all lanes of the i-th argument. `ones` are eight. */
+/** Lane i is the sum of all lanes of the i-th argument. */
 @inline
-function laneSums(a: v128, b: v128, c: v128, d: v128, ones: v128): v128 {
-  a = i32x4.dot_i16x8_s(a, ones);
-  b = i32x4.dot_i16x8_s(b, ones);
-  c = i32x4.dot_i16x8_s(c, ones);
-  d = i32x4.dot_i16x8_s(d, ones);
+function laneSums<D>(a: v128, b: v128, c: v128, d: v128, ones: v128): v128 {
+  a = inWords<D>(a, ones);
+  b = inWords<D>(b, ones);
+  c = inWords<D>(c, ones);
+  d = inWords<D>(d, ones);
   const ab = i32x4.add(v128.shuffle<i32>(a, b, 0, 4, 1, 5), v128.shuffle<i32>(a, b, 2, 6, 3, 7));
   const cd = i32x4.add(v128.shuffle<i32>(c, d, 0, 4, 1, 5), v128.shuffle<i32>(c, d, 2, 6, 3, 7));
   return i32x4.add(v128.shuffle<i32>(ab, cd, 0, 1, 4, 5), v128.shuffle<i32>(ab, cd, 2, 3, 6, 7));
@@ -119,7 +113,7 @@ function addGroup<S>(y: v128, dot: v128, scales: usize, xScale: usize, xSum: usi
 }
 
 /** Four outputs of one activation row, 4-bit codes. */
-export function int8Nibbles<S>(
+export function int8Nibbles<S, D>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -131,27 +125,26 @@ export function int8Nibbles<S>(
 ): v128 {
   const nibble = i8x16.splat(mask as i8);
   const ones = i16x8.splat((mask & 1) as i16);
+  const zero = i32x4.splat(0);
+  const groupBytes = blockBytes<Nibbles>(group);
   let y = f32x4.splat(0);
   for (let g: i32 = 0; g < groups; g++) {
-    const end = codes + blockBytes<Nibbles>(group);
-    let low = v128.load(x);
-    let high = v128.load(x, 16);
-    let a0 = nibbleProducts(v128.load(codes), low, high, nibble);
-    let a1 = nibbleProducts(v128.load(codes, 16), low, high, nibble);
-    let a2 = nibbleProducts(v128.load(codes, 32), low, high, nibble);
-    let a3 = nibbleProducts(v128.load(codes, 48), low, high, nibble);
-    x += 32;
-    codes += 64;
+    readAhead(codes, groupBytes);
+    let a0 = zero;
+    let a1 = zero;
+    let a2 = zero;
+    let a3 = zero;
+    const end = codes + groupBytes;
     for (; codes < end; codes += 64) {
-      low = v128.load(x);
-      high = v128.load(x, 16);
-      a0 = i16x8.add(a0, nibbleProducts(v128.load(codes), low, high, nibble));
-      a1 = i16x8.add(a1, nibbleProducts(v128.load(codes, 16), low, high, nibble));
-      a2 = i16x8.add(a2, nibbleProducts(v128.load(codes, 32), low, high, nibble));
-      a3 = i16x8.add(a3, nibbleProducts(v128.load(codes, 48), low, high, nibble));
+      const low = v128.load(x);
+      const high = v128.load(x, 16);
+      a0 = addNibbles<D>(a0, v128.load(codes), low, high, nibble);
+      a1 = addNibbles<D>(a1, v128.load(codes, 16), low, high, nibble);
+      a2 = addNibbles<D>(a2, v128.load(codes, 32), low, high, nibble);
+      a3 = addNibbles<D>(a3, v128.load(codes, 48), low, high, nibble);
       x += 32;
     }
-    y = addGroup<S>(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
+    y = addGroup<S>(y, laneSums<D>(a0, a1, a2, a3, ones), scales, xScales, xSums);
     scales += scalesBytes<S>();
     xScales += 4;
     xSums += 4;
@@ -160,24 +153,41 @@ export function int8Nibbles<S>(
 }
 
 /**
- * Unpacks a block of 4-bit codes for many rows: of each step of 32 columns, four vectors with the lower nibbles
- * of the four rows of weights, then four with the upper.
+ * Unpacks a block of 4-bit codes for many rows, as int8Fours wants it: of each step of 32 columns, four vectors of
+ * the lower nibbles and four of the upper. Word n of a vector has four codes of row n of the weights.
  */
 export function unpackNibbles(codes: usize, cols: i32, mask: i32, out: usize): void {
   const nibble = i8x16.splat(mask as i8);
   const end = codes + blockBytes<Nibbles>(cols);
   for (; codes < end; codes += 64) {
-    for (let n: usize = 0; n < 64; n += 16) {
-      const four = v128.load(codes + n);
-      v128.store(out + n, v128.and(four, nibble));
-      v128.store(out + n, upperNibbles(four, nibble), 64);
-    }
+    readAhead(codes, 64);
+    const a = v128.load(codes);
+    const b = v128.load(codes, 16);
+    const c = v128.load(codes, 32);
+    const d = v128.load(codes, 48);
+    const ab = v128.shuffle<i32>(a, b, 0, 4, 1, 5);
+    const cd = v128.shuffle<i32>(c, d, 0, 4, 1, 5);
+    const abEnd = v128.shuffle<i32>(a, b, 2, 6, 3, 7);
+    const cdEnd = v128.shuffle<i32>(c, d, 2, 6, 3, 7);
+    storeNibbles(out, v128.shuffle<i32>(ab, cd, 0, 1, 4, 5), nibble);
+    storeNibbles(out + 16, v128.shuffle<i32>(ab, cd, 2, 3, 6, 7), nibble);
+    storeNibbles(out + 32, v128.shuffle<i32>(abEnd, cdEnd, 0, 1, 4, 5), nibble);
+    storeNibbles(out + 48, v128.shuffle<i32>(abEnd, cdEnd, 2, 3, 6, 7), nibble);
     out += 128;
   }
 }
 
-/** Two activation rows with an unpacked block. Writes, or adds to, both rows' outputs. */
-export function int8Pair<S>(
+@inline
+function storeNibbles(out: usize, codes: v128, nibble: v128): void {
+  v128.store(out, apart(v128.and(codes, nibble)));
+  v128.store(out, apart(upperNibbles(codes, nibble)), 64);
+}
+
+/**
+ * Four activation rows with two unpacked blocks, one behind the other, so that each value that is loaded counts
+ * for several products. Lanes are rows of weights. Writes, or adds to, eight outputs of each row.
+ */
+export function int8Fours<S, D>(
   weights: usize,
   scales: usize,
   groups: i32,
@@ -191,58 +201,95 @@ export function int8Pair<S>(
   accumulate: bool,
 ): void {
   const ones = i16x8.splat((mask & 1) as i16);
-  const groupsBytes = (groups as usize) << 2;
+  const zero = i32x4.splat(0);
   const rowBytes = (groups * group) as usize;
-  let y = f32x4.splat(0);
-  let z = y;
+  const groupsBytes = (groups as usize) << 2;
+  const nextScales = (groups as usize) * scalesBytes<S>();
+  const spanBytes = spanOf<D>(group) as usize;
+  let y0 = f32x4.splat(0);
+  let y1 = y0;
+  let y2 = y0;
+  let y3 = y0;
+  let z0 = y0;
+  let z1 = y0;
+  let z2 = y0;
+  let z3 = y0;
   for (let g: i32 = 0; g < groups; g++) {
-    const end = x + (group as usize);
-    let a = v128.load(x);
-    let b = v128.load(x + rowBytes);
-    let w = v128.load(weights);
-    let a0 = products(a, w);
-    let b0 = products(b, w);
-    w = v128.load(weights, 16);
-    let a1 = products(a, w);
-    let b1 = products(b, w);
-    w = v128.load(weights, 32);
-    let a2 = products(a, w);
-    let b2 = products(b, w);
-    w = v128.load(weights, 48);
-    let a3 = products(a, w);
-    let b3 = products(b, w);
-    x += 16;
-    weights += 64;
-    for (; x < end; x += 16) {
-      a = v128.load(x);
-      b = v128.load(x + rowBytes);
-      w = v128.load(weights);
-      a0 = i16x8.add(a0, products(a, w));
-      b0 = i16x8.add(b0, products(b, w));
-      w = v128.load(weights, 16);
-      a1 = i16x8.add(a1, products(a, w));
-      b1 = i16x8.add(b1, products(b, w));
-      w = v128.load(weights, 32);
-      a2 = i16x8.add(a2, products(a, w));
-      b2 = i16x8.add(b2, products(b, w));
-      w = v128.load(weights, 48);
-      a3 = i16x8.add(a3, products(a, w));
-      b3 = i16x8.add(b3, products(b, w));
-      weights += 64;
+    let a0 = zero;
+    let a1 = zero;
+    let a2 = zero;
+    let a3 = zero;
+    let b0 = zero;
+    let b1 = zero;
+    let b2 = zero;
+    let b3 = zero;
+    const groupEnd = x + (group as usize);
+    while (x < groupEnd) {
+      const end = x + spanBytes;
+      let c0 = zero;
+      let c1 = zero;
+      let c2 = zero;
+      let c3 = zero;
+      let d0 = zero;
+      let d1 = zero;
+      let d2 = zero;
+      let d3 = zero;
+      for (; x < end; x += 4) {
+        const c = v128.load(weights);
+        const d = v128.load(weights + (rowBytes << 2));
+        let v = spread(x);
+        c0 = addProducts<D>(c0, v, c);
+        d0 = addProducts<D>(d0, v, d);
+        v = spread(x + rowBytes);
+        c1 = addProducts<D>(c1, v, c);
+        d1 = addProducts<D>(d1, v, d);
+        v = spread(x + 2 * rowBytes);
+        c2 = addProducts<D>(c2, v, c);
+        d2 = addProducts<D>(d2, v, d);
+        v = spread(x + 3 * rowBytes);
+        c3 = addProducts<D>(c3, v, c);
+        d3 = addProducts<D>(d3, v, d);
+        weights += 16;
+      }
+      a0 = addWords<D>(a0, c0, ones);
+      a1 = addWords<D>(a1, c1, ones);
+      a2 = addWords<D>(a2, c2, ones);
+      a3 = addWords<D>(a3, c3, ones);
+      b0 = addWords<D>(b0, d0, ones);
+      b1 = addWords<D>(b1, d1, ones);
+      b2 = addWords<D>(b2, d2, ones);
+      b3 = addWords<D>(b3, d3, ones);
     }
-    y = addGroup<S>(y, laneSums(a0, a1, a2, a3, ones), scales, xScales, xSums);
-    const dots = laneSums(b0, b1, b2, b3, ones);
-    z = addGroup<S>(z, dots, scales, xScales + groupsBytes, xSums + groupsBytes);
+    const next = scales + nextScales;
+    y0 = addGroup<S>(y0, a0, scales, xScales, xSums);
+    z0 = addGroup<S>(z0, b0, next, xScales, xSums);
+    let row = groupsBytes;
+    y1 = addGroup<S>(y1, a1, scales, xScales + row, xSums + row);
+    z1 = addGroup<S>(z1, b1, next, xScales + row, xSums + row);
+    row += groupsBytes;
+    y2 = addGroup<S>(y2, a2, scales, xScales + row, xSums + row);
+    z2 = addGroup<S>(z2, b2, next, xScales + row, xSums + row);
+    row += groupsBytes;
+    y3 = addGroup<S>(y3, a3, scales, xScales + row, xSums + row);
+    z3 = addGroup<S>(z3, b3, next, xScales + row, xSums + row);
     scales += scalesBytes<S>();
     xScales += 4;
     xSums += 4;
   }
+  putTwo(out, y0, z0, accumulate);
+  putTwo(out + outStride, y1, z1, accumulate);
+  putTwo(out + 2 * outStride, y2, z2, accumulate);
+  putTwo(out + 3 * outStride, y3, z3, accumulate);
+}
+
+@inline
+function putTwo(out: usize, y: v128, z: v128, accumulate: bool): void {
   put(out, y, accumulate);
-  put(out + outStride, z, accumulate);
+  put(out + 16, z, accumulate);
 }
 
 /** Four outputs of one activation row, 8-bit codes: lower and upper nibbles apart. */
-export function int8Bytes<S>(
+export function int8Bytes<S, D>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -255,8 +302,10 @@ export function int8Bytes<S>(
   const nibble = i8x16.splat((mask & 0xf) as i8);
   const ones = i16x8.splat((mask & 1) as i16);
   const zero = i32x4.splat(0);
+  const groupBytes = blockBytes<Bytes>(group);
   let y = f32x4.splat(0);
   for (let g: i32 = 0; g < groups; g++) {
+    readAhead(codes, groupBytes);
     let a0 = zero;
     let a1 = zero;
     let a2 = zero;
@@ -265,25 +314,25 @@ export function int8Bytes<S>(
     let b1 = zero;
     let b2 = zero;
     let b3 = zero;
-    const end = codes + blockBytes<Bytes>(group);
+    const end = codes + groupBytes;
     for (; codes < end; codes += 64) {
       const a = v128.load(x);
       const c0 = v128.load(codes);
       const c1 = v128.load(codes, 16);
       const c2 = v128.load(codes, 32);
       const c3 = v128.load(codes, 48);
-      a0 = i16x8.add(a0, products(a, v128.and(c0, nibble)));
-      a1 = i16x8.add(a1, products(a, v128.and(c1, nibble)));
-      a2 = i16x8.add(a2, products(a, v128.and(c2, nibble)));
-      a3 = i16x8.add(a3, products(a, v128.and(c3, nibble)));
-      b0 = i16x8.add(b0, products(a, upperNibbles(c0, nibble)));
-      b1 = i16x8.add(b1, products(a, upperNibbles(c1, nibble)));
-      b2 = i16x8.add(b2, products(a, upperNibbles(c2, nibble)));
-      b3 = i16x8.add(b3, products(a, upperNibbles(c3, nibble)));
+      a0 = addProducts<D>(a0, a, v128.and(c0, nibble));
+      a1 = addProducts<D>(a1, a, v128.and(c1, nibble));
+      a2 = addProducts<D>(a2, a, v128.and(c2, nibble));
+      a3 = addProducts<D>(a3, a, v128.and(c3, nibble));
+      b0 = addProducts<D>(b0, a, upperNibbles(c0, nibble));
+      b1 = addProducts<D>(b1, a, upperNibbles(c1, nibble));
+      b2 = addProducts<D>(b2, a, upperNibbles(c2, nibble));
+      b3 = addProducts<D>(b3, a, upperNibbles(c3, nibble));
       x += 16;
     }
-    const upper = i32x4.shl(laneSums(b0, b1, b2, b3, ones), 4);
-    const whole = i32x4.add(laneSums(a0, a1, a2, a3, ones), upper);
+    const upper = i32x4.shl(laneSums<D>(b0, b1, b2, b3, ones), 4);
+    const whole = i32x4.add(laneSums<D>(a0, a1, a2, a3, ones), upper);
     y = addGroup<S>(y, whole, scales, xScales, xSums);
     scales += scalesBytes<S>();
     xScales += 4;

@@ -7,6 +7,7 @@
 // use, by three instructions; what comes from memory stays in a register. The panels' shapes are what fits the
 // 15 registers that V8 has for vectors on x86.
 import { horizontalSums, madd, put } from "./math";
+import { readAhead } from "./read-ahead";
 import {
   biasesOf,
   blockBytes,
@@ -56,6 +57,7 @@ export function oneRow<T, S>(
     let a3 = zero;
     const end = pair + blockBytes<T>(group);
     for (; pair < end; pair += skipBytes<T>()) {
+      readAhead(pair, runBytes<T>() + skipBytes<T>());
       const next = pair + runBytes<T>();
       do {
         let a = v128.load(x);
@@ -120,6 +122,7 @@ export function twoRows<T, S>(
     let b3 = zero;
     const end = pair + blockBytes<T>(group);
     for (; pair < end; pair += skipBytes<T>()) {
+      readAhead(pair, runBytes<T>() + skipBytes<T>());
       const next = pair + runBytes<T>();
       do {
         let a = v128.load(x);
@@ -257,6 +260,7 @@ function halfOfFour<T, S>(
     let b3 = zero;
     const end = pair + blockBytes<T>(group);
     for (; pair < end; pair += skipBytes<T>()) {
+      readAhead(pair, runBytes<T>() + skipBytes<T>());
       const next = pair + runBytes<T>();
       do {
         const wa = lower<T>(v128.load(pair, lowerOffset<T>()), m);

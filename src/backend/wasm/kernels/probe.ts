@@ -1,5 +1,6 @@
 // Small functions by which the host finds out what this machine's arithmetic does.
-import { products } from "./int8";
+import { addProducts, Narrow, Wide } from "./dots";
+import { int8Fours } from "./int8";
 import { exp1, madd, writeConstants } from "./math";
 
 /**
@@ -16,16 +17,29 @@ export function probeMadd(): i32 {
   return fused;
 }
 
-/** How many sums of two products of x in −127 … 127 and w in 0 … 15 are wrong. */
+/** How many sums of products of x in −127 … 127 and w in 0 … 15 are wrong. */
 export function probeDot(): i32 {
   let wrong: i32 = 0;
   for (let x: i32 = -127; x <= 127; x++) {
     for (let w: i32 = 0; w < 16; w++) {
-      const sums = products(i8x16.splat(x as i8), i8x16.splat(w as i8));
-      if ((i16x8.extract_lane_s(sums, 0) as i32) != 2 * x * w) wrong++;
+      const a = i8x16.splat(x as i8);
+      const b = i8x16.splat(w as i8);
+      const two = addProducts<Narrow>(i16x8.splat(5), a, b);
+      if ((i16x8.extract_lane_s(two, 0) as i32) != 5 + 2 * x * w) wrong++;
+      const four = addProducts<Wide>(i32x4.splat(5), a, b);
+      if (ASC_FEATURE_RELAXED_SIMD && i32x4.extract_lane(four, 0) != 5 + 4 * x * w) wrong++;
     }
   }
   return wrong;
+}
+
+/** Work for a clock: products of zeros at `at` and in the 8 KiB that follow, `times` over. */
+export function probeSpeed(wide: bool, at: usize, times: i32): void {
+  const out = at + 8192;
+  for (let i: i32 = 0; i < times; i++) {
+    if (wide) int8Fours<f32, Wide>(at, at, 8, 64, at, at, at, 15, out, 32, false);
+    else int8Fours<f32, Narrow>(at, at, 8, 64, at, at, at, 15, out, 32, false);
+  }
 }
 
 export function probeExp(x: f32): f32 {

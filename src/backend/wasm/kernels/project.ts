@@ -23,7 +23,8 @@ import {
   ROW_TILE,
   SCRATCH_PREPARED,
 } from "../layout";
-import { int8Bytes, int8Nibbles, int8Pair, prepareInt8, unpackNibbles } from "./int8";
+import { isWide, Narrow, Wide } from "./dots";
+import { int8Bytes, int8Fours, int8Nibbles, prepareInt8, unpackNibbles } from "./int8";
 import { put } from "./math";
 import { fourRows, oneRow, twoRows } from "./panels";
 import { panelRows, prepareRow } from "./prepare";
@@ -31,7 +32,9 @@ import { nextUnit, share } from "./sync";
 import { Bf16, blockBytes, Bytes, Floats, Nibbles, scalesBytes } from "./weights";
 
 /** Units a thread should find in a step, so that a delayed thread holds up little work. */
-const UNITS_PER_THREAD: i32 = 6;
+const UNITS_PER_THREAD: i32 = 12;
+/** Weights that a unit has at most, for the same. */
+const UNIT_WEIGHTS: i32 = 1 << 20;
 
 @inline
 function blocksOf(matrix: usize): i32 {
@@ -54,7 +57,10 @@ export function project(op: usize, rows: i32, scratch: usize, threads: i32): voi
   for (let m: i32 = 0; m < count; m++) {
     blocks += blocksOf(load<u32>(list + (m as usize) * PROJECTION_BYTES) as usize);
   }
-  const run = max(1, (blocks * tiles) / (threads * UNITS_PER_THREAD));
+  const cols = load<i32>(load<u32>(list) as usize, MATRIX_COLS);
+  const most = min((blocks * tiles) / (threads * UNITS_PER_THREAD), UNIT_WEIGHTS / (4 * cols));
+  // An even number: int8 activations go with two blocks at a time.
+  const run = max(2, most & ~1);
   const unitsPerTile = (blocks + run - 1) / run;
   const units = unitsPerTile * tiles;
   let prepared: i64 = -1;
@@ -142,8 +148,15 @@ function multiply(
   const accumulate = load<i32>(record, 12) != 0;
   const narrow = load<i32>(matrix, MATRIX_NARROW) != 0;
   if (int8 && isCodes(kind)) {
-    if (narrow) multiplyInt8<u16>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
-    else multiplyInt8<f32>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
+    if (isWide()) {
+      if (narrow)
+        multiplyInt8<u16, Wide>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
+      else multiplyInt8<f32, Wide>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
+    } else if (narrow) {
+      multiplyInt8<u16, Narrow>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
+    } else {
+      multiplyInt8<f32, Narrow>(matrix, kind, begin, n, rows, scratch, out, outStride, accumulate);
+    }
   } else if (kind == KIND_BF16) {
     multiplyBlocks<Bf16, f32>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
   } else if (kind == KIND_F32) {
@@ -199,7 +212,7 @@ function multiplyBlocks<T, S>(
   }
 }
 
-function multiplyInt8<S>(
+function multiplyInt8<S, D>(
   matrix: usize,
   kind: i32,
   begin: i32,
@@ -216,38 +229,49 @@ function multiplyInt8<S>(
   const groupsBytes = (groups as usize) << 2;
   const mask = load<i32>(matrix, MATRIX_MASK);
   const nibbles = kind == KIND_AFFINE4;
-  // For fewer rows, to unpack takes longer than it saves.
-  const pairs = nibbles && rows >= 4;
+  // A block alone goes row by row: two to a unit are the rule (project).
+  const fours = nibbles && rows >= 4;
   const bytes = nibbles ? blockBytes<Nibbles>(cols) : blockBytes<Bytes>(cols);
+  const data = load<u32>(matrix, MATRIX_DATA) as usize;
   const allScales = load<u32>(matrix, MATRIX_SCALES) as usize;
+  const groupsScales = (groups as usize) * scalesBytes<S>();
   const unpacked = unpackedAt(scratch, cols);
-  for (let b = begin; b < begin + n; b++) {
-    const codes = (load<u32>(matrix, MATRIX_DATA) as usize) + (b as usize) * bytes;
-    const scales = allScales + ((b * groups) as usize) * scalesBytes<S>();
+  for (let left = n; left > 0; ) {
+    const codes = data + (begin as usize) * bytes;
+    const scales = allScales + ((begin * groups) as usize) * scalesBytes<S>();
     let x = valuesAt(scratch, cols);
     let xs = scalesAt(scratch, cols);
     let sums = sumsAt(scratch);
     let y = out;
-    let left = rows;
-    if (pairs) unpackNibbles(codes, cols, mask, unpacked);
-    for (; pairs && left >= 2; left -= 2) {
-      int8Pair<S>(unpacked, scales, groups, group, x, xs, sums, mask, y, outStride, accumulate);
-      x += (cols as usize) << 1;
-      xs += groupsBytes << 1;
-      sums += groupsBytes << 1;
-      y += outStride << 1;
+    let rest = rows;
+    const blocks = fours && left >= 2 ? 2 : 1;
+    if (blocks == 2) {
+      unpackNibbles(codes, 2 * cols, mask, unpacked);
+      for (; rest >= 4; rest -= 4) {
+        int8Fours<S, D>(unpacked, scales, groups, group, x, xs, sums, mask, y, outStride, accumulate);
+        x += (cols as usize) << 2;
+        xs += groupsBytes << 2;
+        sums += groupsBytes << 2;
+        y += outStride << 2;
+      }
     }
-    for (; left > 0; left--) {
-      const four = nibbles
-        ? int8Nibbles<S>(codes, scales, groups, group, x, xs, sums, mask)
-        : int8Bytes<S>(codes, scales, groups, group, x, xs, sums, mask);
-      put(y, four, accumulate);
+    for (; rest > 0; rest--) {
+      for (let b: i32 = 0; b < blocks; b++) {
+        const own = codes + (b as usize) * bytes;
+        const ownScales = scales + (b as usize) * groupsScales;
+        const four = nibbles
+          ? int8Nibbles<S, D>(own, ownScales, groups, group, x, xs, sums, mask)
+          : int8Bytes<S, D>(own, ownScales, groups, group, x, xs, sums, mask);
+        put(y + ((b as usize) << 4), four, accumulate);
+      }
       x += cols as usize;
       xs += groupsBytes;
       sums += groupsBytes;
       y += outStride;
     }
-    out += 16;
+    begin += blocks;
+    left -= blocks;
+    out += (blocks as usize) << 4;
   }
 }
 
@@ -281,7 +305,7 @@ function valuesAt(scratch: usize, cols: i32): usize {
   return scalesAt(scratch, cols) + ((cols as usize) << 2);
 }
 
-/** Of int8 activations, behind the values of 32 rows: a block of weights, a byte each. */
+/** Of int8 activations, behind the values of 32 rows: two blocks of weights, a byte each. */
 @inline
 function unpackedAt(scratch: usize, cols: i32): usize {
   return valuesAt(scratch, cols) + ((ROW_TILE * cols) as usize);

@@ -19,8 +19,8 @@ import { nextUnit, share } from "./sync";
  * SCAN. For each row of a segment in order: S ← g·S; δ = β·(v − Sᵀk); S ← S + k·δᵀ; o = Sᵀq, with
  * the sums over the key dim ascending, in f32.
  *
- * Unit = (segment, value head, SCAN_COLUMNS columns of the value dim), then one unit a segment that
- * publishes the conv history, or logs a window's rows. A unit reads and writes its own columns of S and no
+ * Units: one a segment that publishes the conv history, or logs a window's rows, which takes longest; then
+ * (segment, value head, SCAN_COLUMNS columns of the value dim). A unit reads and writes its own columns of S and no
  * others, so the state may be updated in place (stateSlot = nextSlot); validatePlan has refused plans in
  * which a written slot is read by another segment. The first row reads stateSlot, the last writes nextSlot.
  *
@@ -37,13 +37,14 @@ export function scan(op: usize, pass: usize, scratch: usize): void {
   const columnsUnits = segments * valueHeads * slices;
   share(columnsUnits + segments);
   for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
-    if (unit < columnsUnits) {
-      const segment = segmentAt(pass, unit / (valueHeads * slices));
-      const rest = unit % (valueHeads * slices);
+    if (unit >= segments) {
+      const columns = unit - segments;
+      const segment = segmentAt(pass, columns / (valueHeads * slices));
+      const rest = columns % (valueHeads * slices);
       scanColumns(op, pass, segment, rest / slices, (rest % slices) * SCAN_COLUMNS, scratch);
     } else {
       const record = load<u32>(op, 56) as usize;
-      const segment = segmentAt(pass, unit - columnsUnits);
+      const segment = segmentAt(pass, unit);
       if (load<i32>(segment, SEGMENT_WINDOW) != 0) {
         logWindow(op, record, segment);
       } else {
