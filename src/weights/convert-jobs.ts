@@ -3,6 +3,7 @@ import type { StoredTensor } from "../checkpoint/tensors.ts";
 import { type AffineFormat, dequantizeRows, quantizeGroups } from "./affine.ts";
 import { floatType } from "./checkpoint-tensor.ts";
 import { bytesOf, f16FromF32, floatBytes, narrowToBf16, widen } from "./floats.ts";
+import { pipeline } from "./pipeline.ts";
 import { finiteRows } from "./quantized-matrix.ts";
 import type { AffineMatrix, DenseMatrix, FloatType, Matrix } from "./weights.ts";
 
@@ -76,15 +77,17 @@ function quantizeJob(
   return {
     matrix: { module, rows, cols, format, fate: "quantized" },
     tensors: affineSpecs(module, rows, cols, format, "bf16"),
-    async run(emit) {
-      for (const [row, count] of rowBlocks(matrix, cols * floatBytes[matrix.dtype])) {
-        const values = await finiteRows(matrix, row, count, { file, name: module });
-        const groupsOf = quantizeGroups(values, format);
-        await emit(0, row * codeBytes, groupsOf.codes);
-        await emit(1, row * groups * 2, bytesOf(groupsOf.scales));
-        await emit(2, row * groups * 2, bytesOf(groupsOf.biases));
-      }
-    },
+    run: (emit) =>
+      pipeline([...rowBlocks(matrix, cols * floatBytes[matrix.dtype])], {
+        read: ([row, count]) => finiteRows(matrix, row, count, { file, name: module }),
+        make: (_, values) => quantizeGroups(values, format),
+        write: ([row], { codes, scales, biases }) =>
+          Promise.all([
+            emit(0, row * codeBytes, codes),
+            emit(1, row * groups * 2, bytesOf(scales)),
+            emit(2, row * groups * 2, bytesOf(biases)),
+          ]),
+      }),
   };
 }
 
