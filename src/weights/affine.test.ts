@@ -93,6 +93,18 @@ describe("quantizeGroups", () => {
     );
   });
 
+  it.each(widths)("makes of many groups what it makes of each, %i bits", (bits) => {
+    const format = { bits, groupSize: 128 } as const;
+    const values = Float32Array.from({ length: 2 ** 15 + 128 }, (_, i) => Math.sin(i * i) / 16);
+    const made = quantizeGroups(values, format);
+    const groups = Array.from({ length: values.length / 128 }, (_, group) =>
+      quantizeGroups(values.subarray(group * 128, (group + 1) * 128), format),
+    );
+    expect(Buffer.compare(made.codes, Buffer.concat(groups.map(({ codes }) => codes)))).toBe(0);
+    expect([...made.scales]).toEqual(groups.map(({ scales }) => scales[0]));
+    expect([...made.biases]).toEqual(groups.map(({ biases }) => biases[0]));
+  });
+
   it.each(widths)("errs by at most half a step and bf16's rounding, %i bits", (bits) => {
     const finite = fc.float({ noNaN: true, noDefaultInfinity: true, min: -100, max: 100 });
     const group = fc.float32Array({
@@ -121,6 +133,15 @@ describe("quantizeGroups", () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  it("keeps a group of equal values, as large as floats get", () => {
+    for (const value of [2 ** -100, -3, 2 ** 40, 2 ** 127]) {
+      const values = new Float32Array(32).fill(value);
+      const { codes, biases } = quantizeGroups(values, { bits: 4, groupSize: 32 });
+      expect(new Set(codes)).toEqual(new Set([0]));
+      expect(biases[0]).toBe(value === 2 ** -100 ? 0 : bf16FromF32(value));
+    }
   });
 
   it("keeps zeros zero, and takes a negative scale when the high edge is the larger", () => {

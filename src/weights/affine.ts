@@ -1,5 +1,6 @@
 import { narrowToBf16 } from "./floats.ts";
 import { unpackCodes } from "./packing.ts";
+import { quantizeKernel } from "./quantize-kernel.gen.ts";
 import type { AffineBits, AffineGroupSize, AffineRows } from "./weights.ts";
 
 export interface AffineFormat {
@@ -25,10 +26,28 @@ export interface QuantizedGroups {
   readonly biases: Uint16Array;
 }
 
-const { fround } = Math;
-const scaleMin = fround(1e-7);
-/** Adding and taking away 1.5 · 2^52 rounds a double to an integer, halves to even. */
-const roundingMagic = 1.5 * 2 ** 52;
+/** Values that the kernel takes at once: whole groups of each size, and few enough for a core's own cache. */
+const runValues = 2 ** 14;
+// Where they lie in the kernel's memory of two pages: values, codes of up to 8 bits, scales, biases.
+const codesAt = 4 * runValues;
+const scalesAt = codesAt + runValues;
+const biasesAt = scalesAt + runValues / 8;
+
+/** As `kernels/quantize.ts` has it. */
+interface QuantizeKernel {
+  readonly memory: WebAssembly.Memory;
+  quantize(
+    values: number,
+    groups: number,
+    groupSize: number,
+    bits: number,
+    codes: number,
+    scales: number,
+    biases: number,
+  ): void;
+}
+
+let kernel: QuantizeKernel | null = null;
 
 /**
  * Quantises as MLX does on a CPU: all in f32 with true division, halves to even, codes chosen with
@@ -37,68 +56,44 @@ const roundingMagic = 1.5 * 2 ** 52;
  * Per group the edge of larger magnitude (`edge`) becomes exactly representable and zero nearly a
  * code, so a scale may be negative.
  *
- * @param values f32 of whole groups: any number of rows, `groupSize` dividing their length
+ * @param values f32 of whole groups, finite: any number of rows, `groupSize` dividing their length
  */
 export function quantizeGroups(values: Float32Array, format: AffineFormat): QuantizedGroups {
-  const { bits, groupSize } = format;
-  const groups = values.length / groupSize;
-  const words = new Uint32Array((values.length * bits) / 32);
-  const groupWords = (groupSize * bits) / 32;
-  const scales = new Float32Array(groups);
-  const biases = new Float32Array(groups);
-  for (let group = 0; group < groups; group++) {
-    const start = group * groupSize;
-    const { scale, bias } = groupScale(values, start, groupSize, 2 ** bits - 1);
-    packGroup(values, start, format, scale, bias, words, group * groupWords);
-    scales[group] = scale;
-    biases[group] = bias;
-  }
-  return {
-    codes: new Uint8Array(words.buffer),
-    scales: narrowToBf16(scales),
-    biases: narrowToBf16(biases),
-  };
-}
-
-/** Writes a group's codes as one little-endian bit stream, four at a time, from `words[out]` on. */
-function packGroup(
-  values: Float32Array,
-  start: number,
-  { bits, groupSize }: AffineFormat,
-  scale: number,
-  bias: number,
-  words: Uint32Array,
-  out: number,
-): void {
-  const codeMax = 2 ** bits - 1;
-  const quadBits = 4 * bits;
-  let at = out;
-  let held = 0;
-  let heldBits = 0;
-  for (let i = start; i < start + groupSize; i += 4) {
-    const quad =
-      codeOf(values[i]!, scale, bias, codeMax) |
-      (codeOf(values[i + 1]!, scale, bias, codeMax) << bits) |
-      (codeOf(values[i + 2]!, scale, bias, codeMax) << (2 * bits)) |
-      (codeOf(values[i + 3]!, scale, bias, codeMax) << (3 * bits));
-    held |= quad << heldBits;
-    heldBits += quadBits;
-    if (heldBits < 32) continue;
-    words[at++] = held;
-    heldBits -= 32;
-    // A shift by 32 would be one by 0.
-    held = heldBits === 0 ? 0 : quad >>> (quadBits - heldBits);
-  }
+  return quantizeRuns(values.length, format, (run, start) =>
+    run.set(values.subarray(start, start + run.length)),
+  );
 }
 
 /**
- * The code of a value, clamped without branches: the edges of a group come too often and too
- * irregularly for a processor to foresee them.
+ * `quantizeGroups` of values that are brought in runs, so that they never leave a core's own cache.
+ *
+ * @param fill puts the values from the `start`th on into all of `run`
  */
-function codeOf(value: number, scale: number, bias: number, codeMax: number): number {
-  const code = roundHalfEven(fround(fround(value - bias) / scale)) | 0;
-  const over = codeMax - code;
-  return (code & ~(code >> 31)) + (over & (over >> 31));
+export function quantizeRuns(
+  length: number,
+  { bits, groupSize }: AffineFormat,
+  fill: (run: Float32Array, start: number) => void,
+): QuantizedGroups {
+  kernel ??= openKernel();
+  const { buffer } = kernel.memory;
+  const codes = new Uint8Array((length * bits) / 8);
+  const scales = new Float32Array(length / groupSize);
+  const biases = new Float32Array(scales.length);
+  for (let start = 0; start < length; start += runValues) {
+    const run = new Float32Array(buffer, 0, Math.min(runValues, length - start));
+    const groups = run.length / groupSize;
+    fill(run, start);
+    kernel.quantize(0, groups, groupSize, bits, codesAt, scalesAt, biasesAt);
+    codes.set(new Uint8Array(buffer, codesAt, (run.length * bits) / 8), (start * bits) / 8);
+    scales.set(new Float32Array(buffer, scalesAt, groups), start / groupSize);
+    biases.set(new Float32Array(buffer, biasesAt, groups), start / groupSize);
+  }
+  return { codes, scales: narrowToBf16(scales), biases: narrowToBf16(biases) };
+}
+
+function openKernel(): QuantizeKernel {
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(quantizeKernel));
+  return exports as unknown as QuantizeKernel;
 }
 
 /** The values of packed rows: f32(scale · code + bias), [rowCount · cols]. */
@@ -109,32 +104,7 @@ export function dequantizeRows(rows: AffineRows, { bits, groupSize }: AffineForm
     const scale = rows.scales[group]!;
     const bias = rows.biases[group]!;
     const end = (group + 1) * groupSize;
-    for (let i = group * groupSize; i < end; i++) values[i] = fround(scale * codes[i]!) + bias;
+    for (let i = group * groupSize; i < end; i++) values[i] = Math.fround(scale * codes[i]!) + bias;
   }
   return values;
-}
-
-function groupScale(
-  values: Float32Array,
-  start: number,
-  length: number,
-  codeMax: number,
-): { scale: number; bias: number } {
-  let low = values[start]!;
-  let high = low;
-  for (let i = start + 1; i < start + length; i++) {
-    const value = values[i]!;
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  const step = Math.max(fround(fround(high - low) / codeMax), scaleMin);
-  const lowIsEdge = Math.abs(low) > Math.abs(high);
-  const edge = lowIsEdge ? low : high;
-  const scale = lowIsEdge ? step : -step;
-  const edgeCode = roundHalfEven(fround(edge / scale));
-  return edgeCode === 0 ? { scale, bias: 0 } : { scale: fround(edge / edgeCode), bias: edge };
-}
-
-function roundHalfEven(value: number): number {
-  return value + roundingMagic - roundingMagic;
 }

@@ -1,13 +1,13 @@
 import type { TensorSpec } from "../checkpoint/safetensors-layout.ts";
 import type { StoredTensor } from "../checkpoint/tensors.ts";
-import { type AffineFormat, dequantizeRows, quantizeGroups } from "./affine.ts";
+import { type AffineFormat, dequantizeRows } from "./affine.ts";
 import { floatType } from "./checkpoint-tensor.ts";
 import { bytesOf, f16FromF32, floatBytes, narrowToBf16, widen } from "./floats.ts";
 import { pipeline } from "./pipeline.ts";
-import { finiteRows } from "./quantized-matrix.ts";
+import { quantizeRows } from "./quantized-matrix.ts";
 import type { AffineMatrix, DenseMatrix, FloatType, Matrix } from "./weights.ts";
 
-/** Source bytes that are held at a time: their values stay in a processor's own cache. */
+/** Source bytes that are read at a time. */
 const blockBytes = 2 ** 19;
 
 /** Receives bytes of the job's `tensor`-th tensor, at `offset` within it. */
@@ -79,8 +79,8 @@ function quantizeJob(
     tensors: affineSpecs(module, rows, cols, format, "bf16"),
     run: (emit) =>
       pipeline([...rowBlocks(matrix, cols * floatBytes[matrix.dtype])], {
-        read: ([row, count]) => finiteRows(matrix, row, count, { file, name: module }),
-        make: (_, values) => quantizeGroups(values, format),
+        read: ([row, count]) => matrix.read(row, count),
+        make: ([row], bytes) => quantizeRows(bytes, matrix, row, format, { file, name: module }),
         write: ([row], { codes, scales, biases }) =>
           Promise.all([
             emit(0, row * codeBytes, codes),

@@ -45,15 +45,33 @@ export function f32FromF16(bits: number): number {
  */
 export function widen(bytes: Uint8Array, dtype: FloatType): Float32Array {
   const count = bytes.byteLength / floatBytes[dtype];
-  const own = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
-  if (dtype === "f32") return new Float32Array(own.buffer, own.byteOffset, count);
-  const halves = new Uint16Array(own.buffer, own.byteOffset, count);
+  if (dtype === "f32") return floatsOf(bytes);
   const values = new Float32Array(count);
-  const bits = new Uint32Array(values.buffer);
-  if (dtype === "bf16") for (let i = 0; i < count; i++) bits[i] = halves[i]! << 16;
-  else for (let i = 0; i < count; i++) bits[i] = f32BitsFromF16(halves[i]!);
+  widenInto(values, bytes, dtype);
   return values;
 }
+
+/** `widen` into memory for as many values. */
+export function widenInto(values: Float32Array, bytes: Uint8Array, dtype: FloatType): void {
+  if (dtype === "f32") {
+    values.set(floatsOf(bytes));
+    return;
+  }
+  const own = aligned(bytes);
+  const halves = new Uint16Array(own.buffer, own.byteOffset, values.length);
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
+  if (dtype === "bf16") for (let i = 0; i < bits.length; i++) bits[i] = halves[i]! << 16;
+  else for (let i = 0; i < bits.length; i++) bits[i] = f32BitsFromF16(halves[i]!);
+}
+
+function floatsOf(bytes: Uint8Array): Float32Array {
+  const own = aligned(bytes);
+  return new Float32Array(own.buffer, own.byteOffset, own.byteLength / 4);
+}
+
+/** The same bytes, where a typed array may begin. */
+const aligned = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
 
 /** Rounds f32 values to bf16, halves to even. */
 export function narrowToBf16(values: Float32Array): Uint16Array {

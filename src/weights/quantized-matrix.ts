@@ -1,6 +1,6 @@
 import { CheckpointError } from "../errors.ts";
-import { type AffineFormat, quantizeGroups } from "./affine.ts";
-import { bytesOf, widen } from "./floats.ts";
+import { type AffineFormat, type QuantizedGroups, quantizeRuns } from "./affine.ts";
+import { bytesOf, floatBytes, widen, widenInto } from "./floats.ts";
 import type { AffineMatrix, DenseMatrix } from "./weights.ts";
 
 /** Where a matrix comes from, for error messages. */
@@ -9,17 +9,27 @@ interface MatrixOrigin {
   readonly name: string;
 }
 
-/** Rows of a matrix as f32. @throws CheckpointError where one isn't finite, which no group can hold */
-export async function finiteRows(
-  matrix: DenseMatrix,
+/**
+ * Quantises rows of a matrix.
+ *
+ * @param bytes of whole rows, as the matrix stores them
+ * @throws CheckpointError where a value isn't finite, which no group can hold
+ */
+export function quantizeRows(
+  bytes: Uint8Array,
+  { cols, dtype }: DenseMatrix,
   firstRow: number,
-  rowCount: number,
+  format: AffineFormat,
   { file, name }: MatrixOrigin,
-): Promise<Float32Array> {
-  const values = widen(await matrix.read(firstRow, rowCount), matrix.dtype);
-  if (areFinite(values)) return values;
-  const place = `rows ${firstRow} to ${firstRow + rowCount - 1}`;
-  throw new CheckpointError(file, `tensor ${name}: ${place} hold an infinity or NaN`);
+): QuantizedGroups {
+  const size = floatBytes[dtype];
+  return quantizeRuns(bytes.length / size, format, (run, start) => {
+    widenInto(run, bytes.subarray(start * size, (start + run.length) * size), dtype);
+    if (areFinite(run)) return;
+    const rowOf = (value: number) => firstRow + Math.floor(value / cols);
+    const place = `rows ${rowOf(start)} to ${rowOf(start + run.length - 1)}`;
+    throw new CheckpointError(file, `tensor ${name}: ${place} hold an infinity or NaN`);
+  });
 }
 
 /** A finite number times zero is a zero, an infinity or NaN times zero a NaN, which every sum keeps. */
@@ -43,12 +53,12 @@ export function quantizedMatrix(
     ...format,
     scaleType: "bf16",
     async read(firstRow, rowCount) {
-      const values = await finiteRows(matrix, firstRow, rowCount, origin);
-      const { codes, scales, biases } = quantizeGroups(values, format);
+      const bytes = await matrix.read(firstRow, rowCount);
+      const made = quantizeRows(bytes, matrix, firstRow, format, origin);
       return {
-        codes,
-        scales: widen(bytesOf(scales), "bf16"),
-        biases: widen(bytesOf(biases), "bf16"),
+        codes: made.codes,
+        scales: widen(bytesOf(made.scales), "bf16"),
+        biases: widen(bytesOf(made.biases), "bf16"),
       };
     },
   };
