@@ -43,6 +43,14 @@ export type { ChatMessage } from "./text/chat-messages.ts";
 export { type ReasoningEffort, reasoningEfforts } from "./text/reasoning-effort.ts";
 export type { ToolSpec } from "./text/tool-calls.ts";
 
+/** What replies depend on, besides build and device: engines of one identity say the same. */
+export interface EngineIdentity {
+  /** 16 hex digits over weights, tokenizer, template, and what holds where a request doesn't say. */
+  readonly weights: string;
+  /** 16 hex digits of what the backend makes of a fixed prompt. */
+  readonly probe: string;
+}
+
 /** What an engine is made of; the entry files put it together. */
 export interface EngineParts {
   /** The engine's own from now on. */
@@ -55,6 +63,8 @@ export interface EngineParts {
   /** Null for checkpoints without one: they complete, but don't chat. */
   readonly template: ChatTemplate | null;
   readonly model: string;
+  /** Absent: nobody asked for it. */
+  readonly identity?: EngineIdentity;
   /** Tokens that end a reply. */
   readonly eosIds: readonly TokenId[];
   readonly sampling: SamplingDefaults;
@@ -141,6 +151,8 @@ export interface EngineInfo {
   readonly sampling: SamplingDefaults;
   /** What cached prompts may take; 0: nothing is cached. */
   readonly promptCacheBytes: number;
+  /** Null where nobody asked for it. */
+  readonly identity: EngineIdentity | null;
 }
 
 /** A loaded model on a backend. */
@@ -169,7 +181,7 @@ export class Engine implements AsyncDisposable {
 
   /** What it is now: a backend that was lost and opened again may be another device. */
   get info(): EngineInfo {
-    const { model, contextTokens, template, sampling, cache } = this.#parts;
+    const { model, contextTokens, template, sampling, cache, identity = null } = this.#parts;
     return {
       model,
       contextTokens,
@@ -177,6 +189,7 @@ export class Engine implements AsyncDisposable {
       chat: template !== null,
       sampling,
       promptCacheBytes: cache?.bytesMax ?? 0,
+      identity,
     };
   }
 

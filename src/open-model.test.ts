@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -7,10 +7,13 @@ import { FakeBackend } from "./backend/fake/fake.ts";
 import { openFolder } from "./checkpoint/source-node.ts";
 import { BackendLostError, InputError } from "./errors.ts";
 import { modelFolder, openEngine } from "./node.ts";
-import { checkPrecision, openModel } from "./open-model.ts";
+import { checkPrecision, type ModelOptions, openModel } from "./open-model.ts";
 
 /** An engine over a copy of nano, and what its backends were opened with. */
-async function engineOfCopy(change: (folder: string) => void = () => {}) {
+async function engineOfCopy(
+  change: (folder: string) => void = () => {},
+  options: ModelOptions = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "deltafold-open-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   cpSync(modelFolder("nano"), folder, { recursive: true });
@@ -31,7 +34,10 @@ async function engineOfCopy(change: (folder: string) => void = () => {}) {
       return backend;
     },
   };
-  const engine = await openModel(parts, { parallel: 2, contextTokens: 256, onProgress: () => {} });
+  const engine = await openModel(parts, {
+    ...{ parallel: 2, contextTokens: 256, onProgress: () => {} },
+    ...options,
+  });
   const ask = async () =>
     (await engine.complete({ prompt: "one two", maxTokens: 4, temperature: 0 }).result).ids;
   return { folder, engine, opened, backends, ask };
@@ -52,6 +58,35 @@ test("a recommended repetition penalty holds unless a request says otherwise", a
   const off = await recommended.complete({ ...request, repetition_penalty: 1 }).result;
   expect(off.ids).toEqual((await plain.complete(request).result).ids);
   expect(off.ids).not.toEqual(ids);
+});
+
+test("an identity names the text files and the defaults, and is told to who asks", async () => {
+  const identityOf = async (change: (folder: string) => void, options: ModelOptions) => {
+    const { engine } = await engineOfCopy(change, options);
+    await using asked = engine;
+    return asked.info.identity;
+  };
+  const asIs = () => {};
+  const identity = await identityOf(asIs, { identify: true });
+  expect(identity).toEqual({
+    weights: expect.stringMatching(/^[0-9a-f]{16}$/),
+    probe: expect.stringMatching(/^[0-9a-f]{16}$/),
+  });
+  // How many are served at once, and how much context they have, changes no reply.
+  const wider = { identify: true, parallel: 3, contextTokens: 512 };
+  expect(await identityOf(asIs, wider)).toEqual(identity);
+  const hotter = { identify: true, sampling: { temperature: 0.5 } };
+  const otherTemplate = (folder: string) =>
+    appendFileSync(join(folder, "chat_template.jinja"), "{# changed #}");
+  const others = [
+    await identityOf(asIs, hotter),
+    await identityOf(asIs, { identify: true, thinking: true }),
+    await identityOf(asIs, { identify: true, maxTokens: 7 }),
+    await identityOf(otherTemplate, { identify: true }),
+  ];
+  const names = [identity, ...others].map((each) => each?.weights);
+  expect(new Set(names).size).toBe(names.length);
+  expect(await identityOf(asIs, {})).toBeNull();
 });
 
 test("only what the tokenizer knows is ever drawn", async () => {

@@ -2,12 +2,13 @@
 import type { Activations, Backend, BackendOptions, BackendPlanner } from "./backend/backend.ts";
 import { identityOf } from "./backend/identity.ts";
 import { openCheckpoint } from "./checkpoint/checkpoint.ts";
+import type { GenerationDefaults } from "./checkpoint/config-generation.ts";
 import type { Folder } from "./checkpoint/source.ts";
 import { systemClock } from "./clock.ts";
 import { type CostStore, storedCosts } from "./draft/cost-store.ts";
 import type { DraftingSource } from "./draft/drafting.ts";
 import { streamDrafting } from "./draft/stream-drafting.ts";
-import { Engine } from "./engine.ts";
+import { Engine, type EngineIdentity } from "./engine.ts";
 import { CheckpointError, InputError, InvariantError, MemoryError } from "./errors.ts";
 import { roundRowsMax, spillFreeBytesMin, windowRowsMax } from "./limits.ts";
 import {
@@ -18,6 +19,7 @@ import {
   openDrafterFor,
   withoutDrafter,
 } from "./open-drafter.ts";
+import { openIdentity } from "./open-identity.ts";
 import { choosing, roomBytesOf } from "./open-plan.ts";
 import {
   backendSizes,
@@ -76,6 +78,8 @@ export interface ModelOptions extends DrafterSettings, SizeOptions {
   readonly spillBytes?: number;
   readonly sampling?: Partial<SamplingDefaults>;
   readonly thinking?: boolean | null;
+  /** Whether `Engine.info` tells the engine's identity, for which a short prompt is computed. */
+  readonly identify?: boolean;
   /** False: replies are decoded serially. They are the same. */
   readonly drafts?: boolean;
   /** The most nodes of the trees that the drafter proposes, up to 15; 0, unless said: chains. */
@@ -128,10 +132,11 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
   await using found = await drafterOf(parts, weights, options);
   const opened = await openFitting(parts, weights, found, options);
   const { backend, drafter, sizes } = opened;
+  const sampling = samplingOf(config.generation, options);
+  const identity = await identityFor(folder, weights, backend, sampling, options);
   const drafting = await draftingOf(parts, backend, weights, drafter, options);
   const prints = [weights.fingerprint, drafter?.options.weights.fingerprint];
   const spill = await spillOf(parts, opened, prints, options);
-  const { generation } = config;
   return new Engine({
     backend,
     openAgain: () => openAgain(parts, prints, weights.shape.vocabSize, sizes, options),
@@ -146,17 +151,42 @@ export async function openModel(parts: ModelParts, options: ModelOptions): Promi
     contextTokens: sizes.contextTokens,
     ...(options.maxTokens !== undefined && { maxTokens: options.maxTokens }),
     thinking: options.thinking ?? null,
-    sampling: {
-      temperature: options.sampling?.temperature ?? generation.temperature ?? 1,
-      topK: options.sampling?.topK ?? generation.topK ?? 0,
-      topP: options.sampling?.topP ?? generation.topP ?? 1,
-      minP: options.sampling?.minP ?? generation.minP ?? 0,
-      adjust: options.sampling?.adjust ?? {
-        ...noAdjustments,
-        repetitionPenalty: generation.repetitionPenalty ?? 1,
-      },
-    },
+    sampling,
+    ...(identity && { identity }),
   });
+}
+
+/** How replies are drawn where neither a request nor the options say. */
+const samplingOf = (
+  generation: GenerationDefaults,
+  { sampling }: ModelOptions,
+): SamplingDefaults => ({
+  temperature: sampling?.temperature ?? generation.temperature ?? 1,
+  topK: sampling?.topK ?? generation.topK ?? 0,
+  topP: sampling?.topP ?? generation.topP ?? 1,
+  minP: sampling?.minP ?? generation.minP ?? 0,
+  adjust: sampling?.adjust ?? {
+    ...noAdjustments,
+    repetitionPenalty: generation.repetitionPenalty ?? 1,
+  },
+});
+
+/** Null unless the options ask for it. */
+async function identityFor(
+  folder: Folder,
+  weights: Weights,
+  backend: Backend,
+  sampling: SamplingDefaults,
+  { identify = false, thinking = null, maxTokens }: ModelOptions,
+): Promise<EngineIdentity | null> {
+  if (!identify) return null;
+  try {
+    const settings = [sampling, thinking, maxTokens ?? null];
+    return await openIdentity(folder, weights, backend, settings);
+  } catch (error) {
+    await backend[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 /** @throws InputError for a setting out of range */
