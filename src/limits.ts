@@ -120,3 +120,13 @@ export const grammarPlacesKeptMax = 400_000;
 export const grammarEndingBytesMax = 4096;
 /** Tokens beside those of an ending, up to which every draw must leave it room: at least so many. */
 export const grammarEndingSpareTokens = 64;
+
+/** Requests of a batch, its file, and what a line of it may have around its body: OpenAI's limits. */
+export const batchRequestsMax = 50_000;
+export const batchFileBytesMax = 209_715_200;
+export const batchEnvelopeBytesMax = 65_536;
+export const customIdCharsMax = 512;
+/** How often a request of a batch is tried, unless the user says. */
+export const batchAttemptsDefault = 5;
+/** How long a worker isn't heard of until others take up what it has, unless the user says. */
+export const batchLockMsDefault = 30_000;

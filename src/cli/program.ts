@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { packageVersion } from "../package-version-node.ts";
+import { batchCommand } from "./batch/command.ts";
 import { benchCommand } from "./bench/command.ts";
 import { convertCommand } from "./convert/command.ts";
 import { doctorCommand } from "./doctor/command.ts";
@@ -13,6 +14,7 @@ import { rmCommand } from "./rm/command.ts";
 import { runCommand } from "./run/command.ts";
 import { serveCommand } from "./serve/command.ts";
 import { showCommand } from "./show/command.ts";
+import { workerCommand } from "./worker/command.ts";
 
 const examples = `
 Examples:
@@ -53,6 +55,8 @@ function createProgram(io: CliIo): Command {
   const commands = [
     runCommand(io),
     serveCommand(io),
+    batchCommand(io),
+    workerCommand(io),
     pullCommand(io),
     listCommand(io),
     showCommand(io),
@@ -63,6 +67,9 @@ function createProgram(io: CliIo): Command {
     doctorCommand(io),
     benchCommand(io),
   ];
-  for (const command of commands) program.addCommand(command.copyInheritedSettings(program));
+  for (const command of commands) {
+    program.addCommand(command.copyInheritedSettings(program));
+    for (const part of command.commands) part.copyInheritedSettings(program);
+  }
   return program;
 }

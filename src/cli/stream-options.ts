@@ -21,11 +21,15 @@ export interface CacheFlags {
 }
 
 /** How many are served, and how they share the machine. */
-export interface ServingFlags extends CacheFlags {
+export interface StreamFlags extends CacheFlags {
   readonly parallel: number | "auto";
   readonly kvGib?: number;
-  readonly queue: number;
   readonly decodeShare: number;
+}
+
+/** The same, and how many may wait. */
+export interface ServingFlags extends StreamFlags {
+  readonly queue: number;
 }
 
 /** Adds the flags of `CacheFlags`. */
@@ -53,6 +57,15 @@ export function addCacheOptions(command: Command): Command {
 
 /** Adds the flags of `ServingFlags`. */
 export function addServingOptions(command: Command): Command {
+  return addStreamOptions(command).addOption(
+    new Option("--queue <n>", "requests that may wait; more are refused with status 429")
+      .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER))
+      .default(queueRequestsMax),
+  );
+}
+
+/** Adds the flags of `StreamFlags`. */
+export function addStreamOptions(command: Command): Command {
   command
     .addOption(
       new Option(
@@ -68,11 +81,6 @@ export function addServingOptions(command: Command): Command {
         "keys and values of all requests together, one whole context at least " +
           "(default: 4, or whole contexts for all where that is less)",
       ).argParser(gibValue),
-    )
-    .addOption(
-      new Option("--queue <n>", "requests that may wait; more are refused with status 429")
-        .argParser(wholeNumber(0, Number.MAX_SAFE_INTEGER))
-        .default(queueRequestsMax),
     )
     .addOption(
       new Option(
@@ -108,13 +116,21 @@ export function cacheOptions(flags: CacheFlags): Partial<OpenOptions> {
  * What the flags ask of an engine.
  * @throws InputError as `cacheOptions` does
  */
-export function servingOptions(flags: ServingFlags): Partial<OpenOptions> {
-  const { parallel, kvGib: kvBytes, queue: queueMax, decodeShare } = flags;
+export function streamOptions(flags: StreamFlags): Partial<OpenOptions> {
+  const { parallel, kvGib: kvBytes, decodeShare } = flags;
   return {
     parallel,
     ...(kvBytes !== undefined && { kvBytes }),
-    queueMax,
     decodeShare,
     ...cacheOptions(flags),
   };
 }
+
+/**
+ * What the flags ask of an engine.
+ * @throws InputError as `cacheOptions` does
+ */
+export const servingOptions = (flags: ServingFlags): Partial<OpenOptions> => ({
+  ...streamOptions(flags),
+  queueMax: flags.queue,
+});

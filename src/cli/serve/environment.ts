@@ -13,10 +13,12 @@ export const variableOf = (option: Option): string =>
 
 /**
  * A command each of whose options can be set by a variable, which its flag overrides. Variables that are
- * empty count as not set; so do "0", "false" and "no" where the flag takes no value.
+ * empty count as not set; so do "0", "false" and "no" where the flag takes no value. An option that names
+ * its variable itself keeps that.
  */
 export class VariableCommand extends Command {
   override addOption(option: Option): this {
+    if (option.envVar !== undefined) return super.addOption(option);
     const name = variableOf(option);
     const unset = option.isBoolean() || option.negate ? off : [""];
     const value = process.env[name];
