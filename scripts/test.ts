@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { installChromium } from "./install-chromium.ts";
 import { installLavapipe } from "./install-lavapipe.ts";
+import { installQueue } from "./install-queue.ts";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
@@ -91,6 +92,7 @@ function vitestOnSwiftShader(icd: string | undefined): Counts {
 if (!run(["scripts/build.ts"])) process.exit(1);
 installLavapipe();
 installChromium();
+installQueue();
 // Silences Mesa where no desktop session gives it a folder.
 process.env["XDG_RUNTIME_DIR"] ??= tmpdir();
 // Each of these counts as one test.
