@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { pause, setAlarm } from "../../clock.ts";
-import type { Engine } from "../../engine.ts";
+import { setAlarm } from "../../clock.ts";
 import { InputError } from "../../errors.ts";
 import { freeMemoryBytes } from "../../memory-node.ts";
 import { type AppOptions, createApp } from "../../serve/app.ts";
@@ -20,6 +19,7 @@ import {
 import { pulledArgument, type YesFlags, yesOption } from "../pull/options.ts";
 import { addServingOptions, type ServingFlags, servingOptions } from "../stream-options.ts";
 import { banner, exposedWarning } from "./banner.ts";
+import { drain, refuse } from "./drain.ts";
 import { keyVariable, VariableCommand } from "./environment.ts";
 import { KeyRing } from "./key-ring.ts";
 import { firstSignal, Listener } from "./listener.ts";
@@ -52,8 +52,8 @@ Sampling flags, --max-tokens and --thinking hold for requests that don't say the
 Each flag has a variable, which it overrides: DELTAFOLD_PORT for --port, DELTAFOLD_API_KEY for
 --api-key. Where a flag takes no value, 1 stands for it: DELTAFOLD_NO_LIVE=1.
 
-SIGTERM lets replies end for --drain-seconds, and refuses what comes meanwhile. Ctrl-C ends them now. A
-second signal ends the server at once.`;
+SIGTERM: /health/ready turns 503; after --drain-delay-seconds requests are refused, and replies have
+--drain-seconds to end. Ctrl-C ends them now. A second signal ends the server at once.`;
 
 export function serveCommand(io: CliIo): Command {
   const command = new VariableCommand("serve")
@@ -108,9 +108,11 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
   io.stdout.write(quiet ? `${listener.url}\n` : ready());
   reporter.watch(engine);
   const signal = await stopped;
-  // It goes on listening: who asks whether it is ready must hear that it isn't.
-  listener.fetch = standIn("stopping", "The server is stopping.");
-  await drain(engine, listener, signal === "SIGTERM" ? flags.drainSeconds : 0, reporter);
+  if (signal === "SIGTERM") await drain(engine, listener, flags, reporter);
+  else {
+    refuse(listener);
+    note("stopping");
+  }
   listener.stop();
 }
 
@@ -151,17 +153,4 @@ function appOptions(
     corsOrigins: corsOrigin,
     pingMs: pingSeconds * 1000,
   };
-}
-
-/** Lets replies end for a while; what is left then, the engine ends. */
-async function drain(
-  { counts }: Engine,
-  listener: Listener,
-  seconds: number,
-  { note }: Reporter,
-): Promise<void> {
-  const replies = counts.running + counts.waiting;
-  const last = seconds > 0 && replies > 0;
-  note(last ? `stopping: ${replies} to end, within ${seconds} s` : "stopping");
-  if (seconds > 0) await Promise.race([listener.drained(), pause(seconds * 1000)]);
 }

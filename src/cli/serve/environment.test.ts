@@ -138,6 +138,7 @@ test("serve prints its settings, and neither loads nor listens", async () => {
     "spill-gib": { value: 0, source: "default" },
     "api-key": { value: ["redacted"], source: "env" },
     "api-key-file": { value: "missing", source: "flag" },
+    "drain-delay-seconds": { value: 0, source: "default" },
     "drain-seconds": { value: 30, source: "default" },
     "prompt-cache-gib": {
       source: "unset",

@@ -51,7 +51,7 @@ interface Connection {
   readonly outgoing: ServerResponse;
 }
 
-type Fetch = (request: Request, connection: Connection) => Response | Promise<Response>;
+export type Fetch = (request: Request, connection: Connection) => Response | Promise<Response>;
 
 /** A listening HTTP server whose requests go to `fetch`, which may change. */
 export class Listener implements AsyncDisposable {

@@ -14,6 +14,7 @@ export interface ListenFlags {
   readonly port: number;
   readonly maxConnections: number;
   readonly pingSeconds: number;
+  readonly drainDelaySeconds: number;
   readonly drainSeconds: number;
 }
 
@@ -56,7 +57,15 @@ export function addListenOptions(command: Command): Command {
         .default(pingMsDefault / 1000),
     )
     .addOption(
-      new Option("--drain-seconds <n>", "for replies to end in once SIGTERM has come")
+      new Option(
+        "--drain-delay-seconds <n>",
+        "for balancers to see after SIGTERM that it isn't ready, before it refuses requests",
+      )
+        .argParser(wholeNumber(0, daySeconds))
+        .default(0),
+    )
+    .addOption(
+      new Option("--drain-seconds <n>", "for replies to end in once requests are refused")
         .argParser(wholeNumber(0, daySeconds))
         .default(30),
     );
