@@ -21,8 +21,14 @@ test("a server ends with its owner, and variables don't change it", async () => 
   await expect(fetch(server.url)).rejects.toThrow();
 });
 
+test("a server ends by the signal that it is sent", async () => {
+  const server = await ServerProcess.start(ownProgram, ["--threads", "1", "--context", "256"]);
+  expect(await server.end("SIGKILL")).toBe("SIGKILL");
+  await expect(fetch(server.url)).rejects.toThrow();
+});
+
 test("a server that never serves is told", async () => {
   await expect(ServerProcess.start(ownProgram, ["/nowhere"])).rejects.toThrow(
-    /^deltafold serve \/nowhere --port 0 --quiet ended with 1: .*\/nowhere/s,
+    /^deltafold serve --port 0 \/nowhere --quiet ended with 1: .*\/nowhere/s,
   );
 });

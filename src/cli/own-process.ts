@@ -46,11 +46,11 @@ export class ServerProcess implements AsyncDisposable {
   /**
    * Resolves once it serves.
    * @param program a command line's entry
-   * @param args of its `serve`, but where to listen
+   * @param args of its `serve`; without a port among them it listens at a free one
    * @throws DeltafoldError where it ends before
    */
   static async start(program: string, args: readonly string[]): Promise<ServerProcess> {
-    const line = ["serve", ...args, "--port", "0", "--quiet"];
+    const line = ["serve", "--port", "0", ...args, "--quiet"];
     const started = start(program, line);
     const { child, written, ended } = started;
     const isOver = ended.then(() => true);
@@ -61,12 +61,15 @@ export class ServerProcess implements AsyncDisposable {
     return new ServerProcess(started, written.output.trim());
   }
 
+  /** Resolves with its exit code, or the signal that ended it. */
+  async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | string> {
+    this.#started.child.kill(signal);
+    return await this.#started.ended;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    const { child, ended } = this.#started;
-    child.kill("SIGTERM");
-    await Promise.race([ended, pause(stopMs)]);
-    child.kill("SIGKILL");
-    await ended;
+    await Promise.race([this.end("SIGTERM"), pause(stopMs)]);
+    await this.end("SIGKILL");
   }
 }
 
