@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { installChromium } from "./install-chromium.ts";
+import { installHaproxy } from "./install-haproxy.ts";
 import { installLavapipe } from "./install-lavapipe.ts";
 import { installQueue } from "./install-queue.ts";
 
@@ -89,6 +90,13 @@ function vitestOnSwiftShader(icd: string | undefined): Counts {
   return { passed: counts.passed, failed: counts.failed + without.length, skipped };
 }
 
+/** Counts as one test; as one that is skipped where HAProxy isn't there. */
+function replicas(): Counts {
+  if (!installHaproxy()) return { passed: 0, failed: 0, skipped: 1 };
+  const passed = run(["scripts/test-replicas.ts"]);
+  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0 };
+}
+
 if (!run(["scripts/build.ts"])) process.exit(1);
 installLavapipe();
 installChromium();
@@ -102,6 +110,7 @@ const counts = [
   ...whole.map((passed) => ({ passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0 })),
   vitest([]).counts,
   vitestOnSwiftShader(process.env["DELTAFOLD_SWIFTSHADER_ICD"]),
+  replicas(),
 ];
 const sum = (name: keyof Counts) => counts.reduce((total, each) => total + each[name], 0);
 console.log(`${sum("passed")} passed, ${sum("failed")} failed, ${sum("skipped")} skipped`);
