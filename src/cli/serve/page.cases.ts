@@ -132,6 +132,12 @@ export class WatchedPage implements AsyncDisposable {
     return this.reply.locator(".markdown").getByText(part).first();
   }
 
+  /** Resolves once the text field of that name has the focus, so that keys go there. */
+  async focused(name: string): Promise<void> {
+    const field = this.page.getByRole("textbox", { name });
+    await field.and(this.page.locator(":focus")).waitFor();
+  }
+
   button(name: string | RegExp): Locator {
     return this.page.getByRole("button", { name, exact: typeof name === "string" }).last();
   }

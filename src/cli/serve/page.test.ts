@@ -151,6 +151,7 @@ function pageTests(executable: string): void {
     server.script.say(thought("", "first"));
     await chat.say("one");
     await chat.button("Edit").click();
+    await chat.focused("Edit your message");
     await chat.page.keyboard.type(" two");
     await chat.page.keyboard.press("Escape");
     await chat.page.waitForFunction(() => document.activeElement?.textContent === "Edit");
@@ -167,6 +168,7 @@ function pageTests(executable: string): void {
     }
     const list = chat.page.getByRole("navigation", { name: "Conversations" }).getByRole("listitem");
     await chat.button("Rename alpha").click();
+    await chat.focused("Name of the conversation");
     await chat.page.keyboard.press("Control+A");
     await chat.page.keyboard.type("renamed");
     await chat.page.keyboard.press("Enter");
