@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   renameSync,
@@ -107,6 +108,20 @@ test.skipIf(!hasRights).each([0o644, 0o640, 0o660, 0o604, 0o602, 0o601, 0o777])(
 
 test.skipIf(!hasRights).each([0o600, 0o400, 0o700])("rights of %o don't", (mode) => {
   expect(readKeyFile(fileOf("sk-ann", mode))).toHaveLength(1);
+});
+
+test.skipIf(process.getuid?.() !== 0)("the group may read what is another user's", () => {
+  const fileOfAnother = (mode: number) => {
+    const path = fileOf("sk-ann", mode);
+    chownSync(path, 12_345, 12_345);
+    return path;
+  };
+  for (const mode of [0o400, 0o440, 0o640]) {
+    expect(readKeyFile(fileOfAnother(mode))).toHaveLength(1);
+  }
+  for (const mode of [0o444, 0o460, 0o450]) {
+    expect(() => readKeyFile(fileOfAnother(mode))).toThrow("let other users at it");
+  }
 });
 
 test.skipIf(!hasRights)("a pipe is no file, and nobody waits for it", () => {

@@ -1,13 +1,24 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { InputError } from "../../errors.ts";
 import { keyFileBytesMax } from "../../limits.ts";
 import type { NamedKey } from "../../serve/keys.ts";
 
 /** Rights of a file's group and of everybody. */
 const othersRights = 0o077;
+/** What a group may do with a file that isn't the reader's own. */
+const groupReads = 0o040;
 
 /**
- * The keys in a file, which nobody but its owner may read.
+ * The keys in a file, which nobody but its owner may read; where that is another user, such as root who
+ * lays it there for this one, its group may too.
  * @throws InputError that says what is wrong with the file, or which line
  */
 export function readKeyFile(path: string): NamedKey[] {
@@ -31,7 +42,7 @@ function readText(path: string): string {
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new InputError(`${path} is not a file.`);
-    checkRights(path, stats.mode);
+    checkRights(path, stats);
     if (stats.size > keyFileBytesMax) {
       throw new InputError(`${path} has more than ${keyFileBytesMax} bytes.`);
     }
@@ -55,9 +66,11 @@ function opened(path: string): number {
 
 const codeOf = (cause: unknown): string => (cause as NodeJS.ErrnoException).code ?? String(cause);
 
-function checkRights(path: string, mode: number): void {
+function checkRights(path: string, { mode, uid }: Stats): void {
+  const isOwn = uid === process.geteuid?.();
+  const refused = isOwn ? othersRights : othersRights & ~groupReads;
   // Windows has no such rights.
-  if (process.platform === "win32" || (mode & othersRights) === 0) return;
+  if (process.platform === "win32" || (mode & refused) === 0) return;
   const rights = (mode & 0o777).toString(8).padStart(4, "0");
   throw new InputError(
     `${path} holds keys, and its rights ${rights} let other users at it. Run: chmod 600 ${path}`,
