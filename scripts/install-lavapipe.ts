@@ -15,7 +15,7 @@ export function apt(...args: string[]): void {
 }
 
 /** The address of the Debian mirror that apt is set to, and the release's name. */
-function mirror(): { readonly url: string; readonly release: string } | null {
+export function mirror(): { readonly url: string; readonly release: string } | null {
   const release = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1];
   const files = readdirSync(sources).map((file) => `${sources}/${file}`);
   for (const file of [...files, "/etc/apt/sources.list"]) {

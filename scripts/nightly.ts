@@ -1,7 +1,7 @@
 /**
  * `npm run nightly`: what is too long for `npm test`: every gate in full, on both CPU backends, kills of
- * pulls and conversions at many points, and of a batch's workers, and what changed files take. Arguments go
- * to each gate: `-- --shard 1/4` runs a quarter of the cells.
+ * pulls and conversions at many points, and of a batch's workers, the container, and what changed files
+ * take. Arguments go to each gate: `-- --shard 1/4` runs a quarter of the cells.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -53,6 +53,7 @@ const others = [
   ["scripts/kill-pull.ts"],
   ["scripts/convert-kill.ts"],
   ["scripts/batch-kill.ts"],
+  ["scripts/container-root.ts"],
   ["--expose-gc", "--max-semi-space-size=64", "scripts/fuzz.ts"],
 ];
 for (const args of others) {
