@@ -14,7 +14,7 @@ class GpuFirst extends BaseSequencer {
 
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "web/src/**/*.test.{ts,tsx}"],
+    include: ["src/**/*.test.ts", "deploy/**/*.test.ts", "web/src/**/*.test.{ts,tsx}"],
     // Two cores: compute threads and workers must not fight each other into timeouts.
     maxWorkers: 2,
     sequence: { sequencer: GpuFirst },
