@@ -15,8 +15,8 @@ export interface ProbedKernels {
   readonly relaxed: boolean;
   /** Whether a·b + c is rounded once. */
   readonly fused: boolean;
-  /** Whether integer products are added faster in 32 bits than in 16. */
-  readonly wide: boolean;
+  /** Of an instance to try things with. */
+  readonly exports: KernelExports;
 }
 
 /**
@@ -28,14 +28,21 @@ export async function probeKernels(platform: WasmPlatform): Promise<ProbedKernel
   const relaxedBytes = await platform.kernels(true);
   if (WebAssembly.validate(relaxedBytes)) {
     const module = await WebAssembly.compile(relaxedBytes);
-    const memory = new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true });
-    const kernels = await instantiate(module, memory);
-    const fused = selfTest(kernels);
-    if (fused !== null) return { module, relaxed: true, fused, wide: isWideFaster(kernels) };
+    const exports = await instantiate(module, probeMemory());
+    const fused = selfTest(exports);
+    if (fused !== null) return { module, relaxed: true, fused, exports };
   }
   const module = await WebAssembly.compile(await platform.kernels(false));
-  return { module, relaxed: false, fused: false, wide: false };
+  return {
+    module,
+    relaxed: false,
+    fused: false,
+    exports: await instantiate(module, probeMemory()),
+  };
 }
+
+const probeMemory = (): WebAssembly.Memory =>
+  new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true });
 
 /** Whether multiply-add is fused, or null where relaxed arithmetic is wrong or changes its mind. */
 function selfTest(kernels: KernelExports): boolean | null {
@@ -47,13 +54,17 @@ function selfTest(kernels: KernelExports): boolean | null {
   return fused === probeMadds;
 }
 
-/** Times both by turns, for long enough that the engine has optimised them. */
-function isWideFaster(kernels: KernelExports): boolean {
+/**
+ * Whether integer products are added faster in 32 bits than in 16. Times both by turns, for long enough that the
+ * engine has optimised them.
+ */
+export function isWideFaster({ relaxed, exports }: ProbedKernels): boolean {
+  if (!relaxed) return false;
   const least = { narrow: Number.POSITIVE_INFINITY, wide: Number.POSITIVE_INFINITY };
   const end = systemClock.nowMs() + speedMs;
   for (let now = systemClock.nowMs(); now < end; ) {
     for (const kind of ["narrow", "wide"] as const) {
-      kernels.probeSpeed(kind === "wide", CONTROL_BASE, speedTimes);
+      exports.probeSpeed(kind === "wide", CONTROL_BASE, speedTimes);
       const after = systemClock.nowMs();
       least[kind] = Math.min(least[kind], after - now);
       now = after;

@@ -23,7 +23,7 @@ import { PassWriter } from "./pass.ts";
 import type { PassKind, Places, RowArray } from "./places.ts";
 import type { WasmPlatform } from "./platform.ts";
 import { ThreadPool } from "./pool.ts";
-import { probeKernels } from "./probe.ts";
+import { isWideFaster, probeKernels } from "./probe.ts";
 import { SlotMemory } from "./slot-memory.ts";
 
 export interface WasmOptions extends BackendOptions, WasmChoice {
@@ -92,7 +92,7 @@ export class WasmBackend implements Backend {
       instructions: program.count,
       counters: program.counters,
       pass: places.pass.blocks,
-      wide: options.wide ?? kernels.wide,
+      wide: options.wide ?? (addsIntegers(options) && isWideFaster(kernels)),
     };
     const pool = await ThreadPool.start(platform, arena, setup, places.scratches);
     const simd = kernels.relaxed ? "relaxed SIMD" : "SIMD";
@@ -308,3 +308,7 @@ export class WasmBackend implements Backend {
     return concat(each);
   }
 }
+
+/** Whether anything reads int8 activations: the model, or its drafter's blocks. */
+const addsIntegers = ({ activations, drafter }: WasmOptions): boolean =>
+  activations === "int8" || drafter?.activations === "int8";
