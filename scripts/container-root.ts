@@ -10,25 +10,18 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pause } from "../src/clock.ts";
+import { install, mirror } from "./apt.ts";
 import { Container } from "./container/container.ts";
 import { type Image, readImage } from "./container/image.ts";
-import { apt, mirror } from "./install-lavapipe.ts";
 import { answered, post, Stream, user } from "./replicas/client.ts";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 /** Whether there is a debootstrap afterwards that may be used. */
 function installDebootstrap(): boolean {
-  const isHere = () => existsSync("/usr/sbin/debootstrap");
   if (process.getuid?.() !== 0 || !existsSync("/etc/debian_version")) return false;
-  if (isHere()) return true;
-  try {
-    apt("update", "-qq");
-    apt("install", "-y", "-qq", "--no-install-recommends", "debootstrap");
-  } catch {
-    console.log("debootstrap could not be installed");
-  }
-  return isHere();
+  const isHere = () => existsSync("/usr/sbin/debootstrap");
+  return install("debootstrap", isHere, "no root can be made");
 }
 
 /** Makes the root as the Dockerfile does, of the release that its last stage names. */
