@@ -156,6 +156,10 @@ export class InvariantError extends DeltafoldError {
   }
 }
 
+/** What was thrown, in words. */
+export const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message : String(cause);
+
 /** Throws an `InvariantError` unless the condition holds: `message` says what must not be. */
 export function invariant(condition: boolean, message: string): asserts condition {
   if (!condition) throw new InvariantError(message);

@@ -3,7 +3,7 @@ import { type Job, Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { systemClock } from "../clock.ts";
 import { InputError } from "../errors.ts";
-import { connectQueue, isRefusal, parseQueueUrl, refusedError } from "./connection.ts";
+import { connectQueue, parseQueueUrl, warnOfRefusal } from "./connection.ts";
 import type { BatchFile } from "./file-node.ts";
 import type { Demands } from "./identity.ts";
 import type { BatchRequest } from "./line.ts";
@@ -176,10 +176,7 @@ export class Batches implements AsyncDisposable {
 
   #open<T extends Job>(name: string): Queue<T> {
     const queue = new Queue<T>(name, this.options);
-    queue.on("error", (error) => {
-      // That it is gone, its connection says.
-      if (isRefusal(error)) this.#warn(refusedError(error).message);
-    });
+    queue.on("error", (error) => warnOfRefusal(error, this.#warn));
     return queue;
   }
 }

@@ -102,6 +102,11 @@ export async function connectQueue(
 export const isRefusal = (error: unknown): error is Error =>
   error instanceof Error && error.name === "ReplyError";
 
+/** Warns of a refusal. Of a server that is gone, its connection says (connectQueue). */
+export function warnOfRefusal(error: unknown, warn: (message: string) => void): void {
+  if (isRefusal(error)) warn(refusedError(error).message);
+}
+
 /** @param error of a command */
 export const refusedError = (error: Error): QueueError =>
   new QueueError("queue_refused", `The queue refuses it: ${error.message}.`, error);

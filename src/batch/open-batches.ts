@@ -1,6 +1,6 @@
 import { Worker } from "bullmq";
 import type { BatchCounts, Batches, BatchRecord, RequestData, RequestJob } from "./batches.ts";
-import { isRefusal, refusedError } from "./connection.ts";
+import { warnOfRefusal } from "./connection.ts";
 import { unmet, type WorkerIdentity } from "./identity.ts";
 import type { BatchResult } from "./result.ts";
 
@@ -103,9 +103,7 @@ export class OpenBatches {
       stalledInterval: lockMs / 2,
       maxStalledCount: record.attempts - 1,
     });
-    worker.on("error", (error) => {
-      if (isRefusal(error)) warn(refusedError(error).message);
-    });
+    worker.on("error", (error) => warnOfRefusal(error, warn));
     worker.on("stalled", (id) => warn(`${record.id}: ${id} was given up by its worker`));
     await worker.startStalledCheckTimer();
     return { record, worker };

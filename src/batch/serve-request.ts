@@ -1,5 +1,6 @@
 import { ErrorCode } from "bullmq";
 import { pause } from "../clock.ts";
+import { messageOf } from "../errors.ts";
 import type { WorkerIdentity } from "./identity.ts";
 import type { Outcome } from "./metrics.ts";
 import type { Taken } from "./open-batches.ts";
@@ -89,6 +90,3 @@ const anothers: readonly unknown[] = [
 
 const isAnothers = (error: unknown): boolean =>
   error instanceof Error && "code" in error && anothers.includes(error.code);
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -1,5 +1,5 @@
 import { type Clock, pause, type SetAlarm, setAlarm, systemClock } from "../clock.ts";
-import { isRefusal, refusedError } from "./connection.ts";
+import { isRefusal, warnOfRefusal } from "./connection.ts";
 import { WorkerCounts } from "./metrics.ts";
 import { OpenBatches, type OpenOptions, type RequestWorker, type Taken } from "./open-batches.ts";
 import { type ServeOptions, serveRequest } from "./serve-request.ts";
@@ -83,7 +83,7 @@ export class BatchWorker {
       return await this.#open.take();
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      warn(refusedError(error).message);
+      warnOfRefusal(error, warn);
       await pause(lookMs);
       return null;
     }
@@ -125,7 +125,7 @@ export class BatchWorker {
         const gone = await worker.extendJobLocks(ids, tokens, this.#parts.lockMs);
         for (const { job, lost } of taken) if (gone.includes(job.id!)) lost.abort();
       } catch (error) {
-        if (isRefusal(error)) this.#parts.warn(refusedError(error).message);
+        warnOfRefusal(error, this.#parts.warn);
       }
     }
   }

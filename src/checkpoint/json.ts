@@ -1,4 +1,4 @@
-import { CheckpointError } from "../errors.ts";
+import { CheckpointError, messageOf } from "../errors.ts";
 import { isRecord, nestsWithin, shown } from "../json.ts";
 import { jsonDepthMax } from "../limits.ts";
 
@@ -28,7 +28,7 @@ export function parseJsonRecord(file: string, text: string): Record<string, unkn
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    const detail = cause instanceof Error ? cause.message : String(cause);
+    const detail = messageOf(cause);
     throw new CheckpointError(file, `is not valid JSON: ${detail.slice(0, 200)}`, cause);
   }
   if (!isRecord(value)) throw new CheckpointError(file, "is not a JSON object");

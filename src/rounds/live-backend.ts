@@ -1,5 +1,11 @@
 import type { Backend } from "../backend/backend.ts";
-import { type BackendError, BackendLostError, InvariantError, invariant } from "../errors.ts";
+import {
+  type BackendError,
+  BackendLostError,
+  InvariantError,
+  invariant,
+  messageOf,
+} from "../errors.ts";
 
 /** How it stands with an engine's backend. */
 export interface BackendCondition {
@@ -80,7 +86,7 @@ export class LiveBackend implements AsyncDisposable {
       this.#failure = null;
       this.#watch(backend);
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = messageOf(cause);
       const message = `${lost.message.replace(/\.?$/, ".")} It could not be opened again: ${why}`;
       this.#failure = new BackendLostError(message, cause);
       throw this.#failure;

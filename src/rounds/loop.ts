@@ -7,6 +7,7 @@ import {
   BackendLostError,
   DeltafoldError,
   invariant,
+  messageOf,
   QueueFullError,
   RequestTooLargeError,
 } from "../errors.ts";
@@ -442,7 +443,7 @@ export class RoundLoop implements AsyncDisposable {
   #failure(cause: unknown): DeltafoldError {
     this.#live.note(cause);
     if (cause instanceof DeltafoldError) return cause;
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = messageOf(cause);
     return new BackendError(`The pass failed: ${message}`, cause);
   }
 }

@@ -1,4 +1,4 @@
-import { DeltafoldError, InputError } from "../errors.ts";
+import { DeltafoldError, InputError, messageOf } from "../errors.ts";
 import { isRecord, outgrown } from "../json.ts";
 import { bodyBytesMax, bodySeparatorsMax, jsonDepthMax } from "../limits.ts";
 
@@ -69,7 +69,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const words = cause instanceof Error ? cause.message : String(cause);
+    const words = messageOf(cause);
     throw new InputError(`The body is not valid JSON: ${words}`, null, "invalid_json");
   }
 }

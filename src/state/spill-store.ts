@@ -1,4 +1,5 @@
 import type { Snapshot } from "../backend/backend.ts";
+import { messageOf } from "../errors.ts";
 import type { TokenId } from "../ids.ts";
 import { decodeSpill, encodeSpill, type SpillEntry, spillBytes } from "./spill-file.ts";
 import type { SpillFiles } from "./spill-files.ts";
@@ -187,7 +188,7 @@ export class SpillStore {
       return await work();
     } catch (cause) {
       if (!this.#warned) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
+        const reason = messageOf(cause);
         this.#options.onWarning?.(`The cache on disk fails: ${reason}`);
       }
       this.#warned = true;

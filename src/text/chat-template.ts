@@ -1,5 +1,5 @@
 import { Template } from "@huggingface/jinja";
-import { CheckpointError, InputError } from "../errors.ts";
+import { CheckpointError, InputError, messageOf } from "../errors.ts";
 import { type ChatMessage, normaliseMessages } from "./chat-messages.ts";
 import { pythonFunctions, rewriteForPython } from "./python-filters.ts";
 import { effortLevelsIn, type ReasoningEffort } from "./reasoning-effort.ts";
@@ -32,7 +32,7 @@ export class ChatTemplate {
       rewriteForPython(template.parsed);
       return new ChatTemplate(template, effortLevelsIn(source));
     } catch (cause) {
-      throw new CheckpointError(fileName, `not a usable template: ${words(cause)}`, cause);
+      throw new CheckpointError(fileName, `not a usable template: ${messageOf(cause)}`, cause);
     }
   }
 
@@ -54,7 +54,7 @@ export class ChatTemplate {
     try {
       return this.#template.render(variables);
     } catch (cause) {
-      throw new InputError(words(cause), "messages");
+      throw new InputError(messageOf(cause), "messages");
     }
   }
 }
@@ -62,8 +62,4 @@ export class ChatTemplate {
 /** Whether a rendered prompt leaves a think block open, so that the reply begins with reasoning. */
 export function endsInOpenThink(rendered: string): boolean {
   return rendered.trimEnd().endsWith("<think>");
-}
-
-function words(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

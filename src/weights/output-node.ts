@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, lstat, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { DeltafoldError, InputError } from "../errors.ts";
+import { DeltafoldError, InputError, messageOf } from "../errors.ts";
 import type { OutputFile, OutputFolder } from "./output.ts";
 
 /** What is asked of the disk; tests bring calls that fail. */
@@ -110,6 +110,6 @@ function fail(path: string, cause: unknown): never {
     ["EROFS", "the file system is read-only"],
     ["ENOENT", "the folder does not exist"],
   ]);
-  const reason = reasons.get(code) ?? (cause instanceof Error ? cause.message : String(cause));
+  const reason = reasons.get(code) ?? messageOf(cause);
   throw new DeltafoldError("write_failed", `${path}: can't be written: ${reason}`, { cause });
 }

@@ -1,5 +1,5 @@
 import { nextTask } from "../../clock.ts";
-import { BackendError, BackendLostError } from "../../errors.ts";
+import { BackendError, BackendLostError, messageOf } from "../../errors.ts";
 import type { Arena } from "./arena.ts";
 import {
   CONTROL_BASE,
@@ -78,7 +78,7 @@ export class ThreadPool {
     const failed = started.find((one) => one.status === "rejected");
     if (failed) {
       await Promise.all(threads.map((thread) => thread.terminate()));
-      const why = failed.reason instanceof Error ? failed.reason.message : String(failed.reason);
+      const why = messageOf(failed.reason);
       const message = `Only ${threads.length} of ${count} compute threads started: ${why}.`;
       throw new BackendError(`${message} Ask for fewer (--threads).`, failed.reason);
     }

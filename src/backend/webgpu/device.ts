@@ -1,5 +1,5 @@
 import { nextTask } from "../../clock.ts";
-import { BackendError, BackendLostError, InputError } from "../../errors.ts";
+import { BackendError, BackendLostError, InputError, messageOf } from "../../errors.ts";
 import type { GpuPlatform } from "./platform.ts";
 
 /** Features used where an adapter has them. */
@@ -108,9 +108,6 @@ export async function requestAdapter(
   }
   throw new BackendError(`There is no WebGPU adapter on this machine. ${platform.missingAdapter}`);
 }
-
-export const messageOf = (cause: unknown): string =>
-  cause instanceof Error ? cause.message : String(cause);
 
 /**
  * Knows whether a device is there. One that has refused work which nobody waited for counts as lost and

@@ -1,3 +1,4 @@
+import { messageOf } from "../../errors.ts";
 import { pageId, slotId, type TokenId } from "../../ids.ts";
 import { planPass } from "../../model/plan.ts";
 import { tinyShape } from "../../model/tiny-shape.ts";
@@ -5,7 +6,7 @@ import { stateFingerprint } from "../../state/fingerprint.ts";
 import { randomWeights } from "../../weights/random.ts";
 import type { Weights } from "../../weights/weights.ts";
 import type { Backend } from "../backend.ts";
-import { messageOf, openDevice } from "./device.ts";
+import { openDevice } from "./device.ts";
 import { FaultyGpu } from "./faulty-gpu.cases.ts";
 import "./polling.cases.ts";
 import { nodeGpuPlatform } from "./platform-node.ts";

@@ -1,3 +1,4 @@
+import { messageOf } from "../../errors.ts";
 import type { AttentionCut } from "./attention-cut.ts";
 import { type OpenDevice, openDevice } from "./device.ts";
 import { type KernelName, Pipelines } from "./pipelines.ts";
@@ -41,7 +42,7 @@ export class KernelHarness implements AsyncDisposable {
     try {
       return new KernelHarness(await openDevice(nodeGpuPlatform, null));
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
   }
 

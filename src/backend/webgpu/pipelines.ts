@@ -1,5 +1,4 @@
-import { BackendError } from "../../errors.ts";
-import { messageOf } from "./device.ts";
+import { BackendError, messageOf } from "../../errors.ts";
 import { kernelSources } from "./kernels.gen.ts";
 import { type Defines, preprocess } from "./preprocess.ts";
 

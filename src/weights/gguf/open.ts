@@ -1,5 +1,5 @@
 import type { ByteSource } from "../../checkpoint/source.ts";
-import { CheckpointError, DeltafoldError } from "../../errors.ts";
+import { CheckpointError, DeltafoldError, messageOf } from "../../errors.ts";
 import { type GgufType, ggufTypes } from "./blocks.ts";
 
 /** A tensor as the header describes it. */
@@ -81,7 +81,7 @@ async function parse(source: ByteSource) {
     return { parsed, typeNames };
   } catch (cause) {
     if (cause instanceof DeltafoldError) throw cause;
-    const detail = cause instanceof Error ? cause.message : String(cause);
+    const detail = messageOf(cause);
     throw new CheckpointError(source.name, `is no GGUF file that can be read: ${detail}`, cause);
   }
 }
