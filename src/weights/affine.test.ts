@@ -5,10 +5,11 @@ import { describe, expect, it } from "vitest";
 import { openCheckpoint } from "../checkpoint/checkpoint.ts";
 import { readSafetensorsHeader } from "../checkpoint/safetensors.ts";
 import { openFolder } from "../checkpoint/source-node.ts";
-import { affineFormat, dequantizeRows, quantizeGroups } from "./affine.ts";
+import { affineFormat, dequantizeRows } from "./affine.ts";
 import { bf16FromF32, bytesOf, widen } from "./floats.ts";
 import { weightsFromCheckpoint } from "./from-checkpoint.ts";
 import { unpackCodes } from "./packing.ts";
+import { quantizeGroups } from "./quantize.cases.ts";
 
 const widths = [2, 3, 4, 5, 6, 8] as const;
 const nano = join(import.meta.dirname, "../../../shared/models/nano");

@@ -56,17 +56,10 @@ let kernel: QuantizeKernel | null = null;
  * Per group the edge of larger magnitude (`edge`) becomes exactly representable and zero nearly a
  * code, so a scale may be negative.
  *
- * @param values f32 of whole groups, finite: any number of rows, `groupSize` dividing their length
- */
-export function quantizeGroups(values: Float32Array, format: AffineFormat): QuantizedGroups {
-  return quantizeRuns(values.length, format, (run, start) =>
-    run.set(values.subarray(start, start + run.length)),
-  );
-}
-
-/**
- * `quantizeGroups` of values that are brought in runs, so that they never leave a core's own cache.
+ * The values are finite, of whole groups, and any number of rows. They are brought in runs, so that they never
+ * leave a core's own cache.
  *
+ * @param length of all values, which `groupSize` divides
  * @param fill puts the values from the `start`th on into all of `run`
  */
 export function quantizeRuns(

@@ -8,12 +8,13 @@ import type { Folder } from "../checkpoint/source.ts";
 import { openFolder } from "../checkpoint/source-node.ts";
 import { openTensors } from "../checkpoint/tensors.ts";
 import { InputError } from "../errors.ts";
-import { dequantizeRows, quantizeGroups } from "./affine.ts";
+import { dequantizeRows } from "./affine.ts";
 import { type ConvertOptions, convertInto, describeConversion } from "./convert.ts";
 import { bytesOf, f16FromF32, widen } from "./floats.ts";
 import { fp8Tensors } from "./fp8.cases.ts";
 import { weightsFromCheckpoint } from "./from-checkpoint.ts";
 import { createOutputFolder } from "./output-node.ts";
+import { quantizeGroups } from "./quantize.cases.ts";
 import { tinyFiles, tinyTensors } from "./tiny.cases.ts";
 import type { Weights } from "./weights.ts";
 

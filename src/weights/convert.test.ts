@@ -8,12 +8,12 @@ import { memoryFolder, type RawTensor, tinyConfig } from "../checkpoint/files.ca
 import { openFolder } from "../checkpoint/source-node.ts";
 import { openTensors } from "../checkpoint/tensors.ts";
 import { InputError } from "../errors.ts";
-import { quantizeGroups } from "./affine.ts";
 import { convertInto } from "./convert.ts";
 import { convertCheckpoint } from "./convert-node.ts";
 import { bf16FromF32, bytesOf, f32FromBf16, widen } from "./floats.ts";
 import { weightsFromCheckpoint } from "./from-checkpoint.ts";
 import { createOutputFolder, diskCalls } from "./output-node.ts";
+import { quantizeGroups } from "./quantize.cases.ts";
 import { matrixRoles, vectorRoles } from "./roles.ts";
 import { tinyFiles, tinyTensors } from "./tiny.cases.ts";
 

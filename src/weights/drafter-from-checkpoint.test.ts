@@ -12,10 +12,10 @@ import {
 import { openFolder } from "../checkpoint/source-node.ts";
 import { CheckpointError } from "../errors.ts";
 import type { ModelShape } from "../model/shape.ts";
-import { quantizeGroups } from "./affine.ts";
 import { drafterFromCheckpoint } from "./drafter-from-checkpoint.ts";
 import { drafterMatrixRoles, drafterVectorRoles } from "./drafter-roles.ts";
 import { bytesOf, widen } from "./floats.ts";
+import { quantizeGroups } from "./quantize.cases.ts";
 import { tinyDrafterTensors, tinyFiles } from "./tiny.cases.ts";
 
 const models = join(import.meta.dirname, "../../models");

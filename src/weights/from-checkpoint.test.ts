@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 import { openCheckpoint } from "../checkpoint/checkpoint.ts";
 import { memoryFolder, type RawTensor, tinyConfig } from "../checkpoint/files.cases.ts";
 import { CheckpointError } from "../errors.ts";
-import { type AffineFormat, dequantizeRows, quantizeGroups } from "./affine.ts";
+import { type AffineFormat, dequantizeRows } from "./affine.ts";
 import { bytesOf, narrowToBf16, widen } from "./floats.ts";
 import { weightsFromCheckpoint } from "./from-checkpoint.ts";
+import { quantizeGroups } from "./quantize.cases.ts";
 import { tinyFiles, tinyTensors } from "./tiny.cases.ts";
 import type { Weights } from "./weights.ts";
 

@@ -1,5 +1,6 @@
 import type { EventEmitter } from "node:events";
 import type { SetAlarm } from "../../clock.ts";
+import { messageOf } from "../../errors.ts";
 import { ApiKeys, type NamedKey } from "../../serve/keys.ts";
 import { keyVariable } from "./environment.ts";
 import { fileStamp, readKeyFile } from "./key-file.ts";
@@ -66,7 +67,7 @@ export class KeyRing implements Disposable {
       this.keys!.replace(this.#read());
       this.#parts.note(`The keys of ${this.#file} were read again.`);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       this.#parts.warn(`The keys stay as they were. ${why}`);
     }
   };
