@@ -112,8 +112,80 @@ function addGroup<S>(y: v128, dot: v128, scales: usize, xScale: usize, xSum: usi
   return madd(biasesOf<S>(scales), v128.load32_splat(xSum), y);
 }
 
-/** Four outputs of one activation row, 4-bit codes. */
-export function int8Nibbles<S, D>(
+/** Adds what a group of a block makes of one activation row to the block's four outputs. */
+@inline
+function addBlock<T, S, D>(
+  y: v128,
+  codes: usize,
+  scales: usize,
+  group: i32,
+  x: usize,
+  xScale: usize,
+  xSum: usize,
+  nibble: v128,
+  ones: v128,
+): v128 {
+  const dot =
+    sizeof<T>() == sizeof<Nibbles>()
+      ? dotNibbles<D>(codes, group, x, nibble, ones)
+      : dotBytes<D>(codes, group, x, nibble, ones);
+  return addGroup<S>(y, dot, scales, xScale, xSum);
+}
+
+/** 4-bit codes. */
+@inline
+function dotNibbles<D>(codes: usize, group: i32, x: usize, nibble: v128, ones: v128): v128 {
+  let a0 = i32x4.splat(0);
+  let a1 = a0;
+  let a2 = a0;
+  let a3 = a0;
+  const end = codes + blockBytes<Nibbles>(group);
+  for (; codes < end; codes += 64) {
+    const low = v128.load(x);
+    const high = v128.load(x, 16);
+    a0 = addNibbles<D>(a0, v128.load(codes), low, high, nibble);
+    a1 = addNibbles<D>(a1, v128.load(codes, 16), low, high, nibble);
+    a2 = addNibbles<D>(a2, v128.load(codes, 32), low, high, nibble);
+    a3 = addNibbles<D>(a3, v128.load(codes, 48), low, high, nibble);
+    x += 32;
+  }
+  return laneSums<D>(a0, a1, a2, a3, ones);
+}
+
+/** 8-bit codes: lower and upper nibbles apart. */
+@inline
+function dotBytes<D>(codes: usize, group: i32, x: usize, nibble: v128, ones: v128): v128 {
+  let a0 = i32x4.splat(0);
+  let a1 = a0;
+  let a2 = a0;
+  let a3 = a0;
+  let b0 = a0;
+  let b1 = a0;
+  let b2 = a0;
+  let b3 = a0;
+  const end = codes + blockBytes<Bytes>(group);
+  for (; codes < end; codes += 64) {
+    const a = v128.load(x);
+    const c0 = v128.load(codes);
+    const c1 = v128.load(codes, 16);
+    const c2 = v128.load(codes, 32);
+    const c3 = v128.load(codes, 48);
+    a0 = addProducts<D>(a0, a, v128.and(c0, nibble));
+    a1 = addProducts<D>(a1, a, v128.and(c1, nibble));
+    a2 = addProducts<D>(a2, a, v128.and(c2, nibble));
+    a3 = addProducts<D>(a3, a, v128.and(c3, nibble));
+    b0 = addProducts<D>(b0, a, upperNibbles(c0, nibble));
+    b1 = addProducts<D>(b1, a, upperNibbles(c1, nibble));
+    b2 = addProducts<D>(b2, a, upperNibbles(c2, nibble));
+    b3 = addProducts<D>(b3, a, upperNibbles(c3, nibble));
+    x += 16;
+  }
+  const upper = i32x4.shl(laneSums<D>(b0, b1, b2, b3, ones), 4);
+  return i32x4.add(laneSums<D>(a0, a1, a2, a3, ones), upper);
+}
+
+/** Four outputs of one activation row. */
+export function int8Block<T, S, D>(
   codes: usize,
   scales: usize,
   groups: i32,
@@ -123,33 +195,70 @@ export function int8Nibbles<S, D>(
   xSums: usize,
   mask: i32,
 ): v128 {
-  const nibble = i8x16.splat(mask as i8);
+  const nibble = i8x16.splat((mask & 0xf) as i8);
   const ones = i16x8.splat((mask & 1) as i16);
-  const zero = i32x4.splat(0);
-  const groupBytes = blockBytes<Nibbles>(group);
   let y = f32x4.splat(0);
   for (let g: i32 = 0; g < groups; g++) {
-    readAhead(codes, groupBytes);
-    let a0 = zero;
-    let a1 = zero;
-    let a2 = zero;
-    let a3 = zero;
-    const end = codes + groupBytes;
-    for (; codes < end; codes += 64) {
-      const low = v128.load(x);
-      const high = v128.load(x, 16);
-      a0 = addNibbles<D>(a0, v128.load(codes), low, high, nibble);
-      a1 = addNibbles<D>(a1, v128.load(codes, 16), low, high, nibble);
-      a2 = addNibbles<D>(a2, v128.load(codes, 32), low, high, nibble);
-      a3 = addNibbles<D>(a3, v128.load(codes, 48), low, high, nibble);
-      x += 32;
-    }
-    y = addGroup<S>(y, laneSums<D>(a0, a1, a2, a3, ones), scales, xScales, xSums);
+    readAhead(codes, blockBytes<T>(group));
+    y = addBlock<T, S, D>(y, codes, scales, group, x, xScales, xSums, nibble, ones);
+    codes += blockBytes<T>(group);
     scales += scalesBytes<S>();
+    x += group as usize;
     xScales += 4;
     xSums += 4;
   }
   return y;
+}
+
+/**
+ * Sixteen outputs of one activation row: of four blocks that lie `apart` bytes from each other, their scales
+ * `scalesApart`, their outputs `outApart`, a group of each in turn. A core's prefetcher goes ahead on each page
+ * by itself, so that four far from each other are asked for four times as early as one.
+ */
+export function int8FourBlocks<T, S, D>(
+  codes: usize,
+  apart: usize,
+  scales: usize,
+  scalesApart: usize,
+  groups: i32,
+  group: i32,
+  x: usize,
+  xScales: usize,
+  xSums: usize,
+  mask: i32,
+  out: usize,
+  outApart: usize,
+  accumulate: bool,
+): void {
+  const nibble = i8x16.splat((mask & 0xf) as i8);
+  const ones = i16x8.splat((mask & 1) as i16);
+  let y0 = f32x4.splat(0);
+  let y1 = y0;
+  let y2 = y0;
+  let y3 = y0;
+  for (let g: i32 = 0; g < groups; g++) {
+    let block = codes;
+    let own = scales;
+    y0 = addBlock<T, S, D>(y0, block, own, group, x, xScales, xSums, nibble, ones);
+    block += apart;
+    own += scalesApart;
+    y1 = addBlock<T, S, D>(y1, block, own, group, x, xScales, xSums, nibble, ones);
+    block += apart;
+    own += scalesApart;
+    y2 = addBlock<T, S, D>(y2, block, own, group, x, xScales, xSums, nibble, ones);
+    block += apart;
+    own += scalesApart;
+    y3 = addBlock<T, S, D>(y3, block, own, group, x, xScales, xSums, nibble, ones);
+    codes += blockBytes<T>(group);
+    scales += scalesBytes<S>();
+    x += group as usize;
+    xScales += 4;
+    xSums += 4;
+  }
+  put(out, y0, accumulate);
+  put(out + outApart, y1, accumulate);
+  put(out + 2 * outApart, y2, accumulate);
+  put(out + 3 * outApart, y3, accumulate);
 }
 
 /**
@@ -286,57 +395,4 @@ export function int8Fours<S, D>(
 function putTwo(out: usize, y: v128, z: v128, accumulate: bool): void {
   put(out, y, accumulate);
   put(out + 16, z, accumulate);
-}
-
-/** Four outputs of one activation row, 8-bit codes: lower and upper nibbles apart. */
-export function int8Bytes<S, D>(
-  codes: usize,
-  scales: usize,
-  groups: i32,
-  group: i32,
-  x: usize,
-  xScales: usize,
-  xSums: usize,
-  mask: i32,
-): v128 {
-  const nibble = i8x16.splat((mask & 0xf) as i8);
-  const ones = i16x8.splat((mask & 1) as i16);
-  const zero = i32x4.splat(0);
-  const groupBytes = blockBytes<Bytes>(group);
-  let y = f32x4.splat(0);
-  for (let g: i32 = 0; g < groups; g++) {
-    readAhead(codes, groupBytes);
-    let a0 = zero;
-    let a1 = zero;
-    let a2 = zero;
-    let a3 = zero;
-    let b0 = zero;
-    let b1 = zero;
-    let b2 = zero;
-    let b3 = zero;
-    const end = codes + groupBytes;
-    for (; codes < end; codes += 64) {
-      const a = v128.load(x);
-      const c0 = v128.load(codes);
-      const c1 = v128.load(codes, 16);
-      const c2 = v128.load(codes, 32);
-      const c3 = v128.load(codes, 48);
-      a0 = addProducts<D>(a0, a, v128.and(c0, nibble));
-      a1 = addProducts<D>(a1, a, v128.and(c1, nibble));
-      a2 = addProducts<D>(a2, a, v128.and(c2, nibble));
-      a3 = addProducts<D>(a3, a, v128.and(c3, nibble));
-      b0 = addProducts<D>(b0, a, upperNibbles(c0, nibble));
-      b1 = addProducts<D>(b1, a, upperNibbles(c1, nibble));
-      b2 = addProducts<D>(b2, a, upperNibbles(c2, nibble));
-      b3 = addProducts<D>(b3, a, upperNibbles(c3, nibble));
-      x += 16;
-    }
-    const upper = i32x4.shl(laneSums<D>(b0, b1, b2, b3, ones), 4);
-    const whole = i32x4.add(laneSums<D>(a0, a1, a2, a3, ones), upper);
-    y = addGroup<S>(y, whole, scales, xScales, xSums);
-    scales += scalesBytes<S>();
-    xScales += 4;
-    xSums += 4;
-  }
-  return y;
 }

@@ -24,7 +24,7 @@ import {
   SCRATCH_PREPARED,
 } from "../layout";
 import { isWide, Narrow, Wide } from "./dots";
-import { int8Bytes, int8Fours, int8Nibbles, prepareInt8, unpackNibbles } from "./int8";
+import { int8Block, int8FourBlocks, int8Fours, prepareInt8, unpackNibbles } from "./int8";
 import { put } from "./math";
 import { fourRows, oneRow, twoRows } from "./panels";
 import { panelRows, prepareRow } from "./prepare";
@@ -32,7 +32,7 @@ import { nextUnit, share } from "./sync";
 import { Bf16, blockBytes, Bytes, Floats, Nibbles, scalesBytes } from "./weights";
 
 /** Units a thread should find in a step, so that a delayed thread holds up little work. */
-const UNITS_PER_THREAD: i32 = 12;
+const UNITS_PER_THREAD: i32 = 6;
 /** Weights that a unit has at most, for the same. */
 const UNIT_WEIGHTS: i32 = 1 << 20;
 
@@ -59,8 +59,8 @@ export function project(op: usize, rows: i32, scratch: usize, threads: i32): voi
   }
   const cols = load<i32>(load<u32>(list) as usize, MATRIX_COLS);
   const most = min((blocks * tiles) / (threads * UNITS_PER_THREAD), UNIT_WEIGHTS / (4 * cols));
-  // An even number: int8 activations go with two blocks at a time.
-  const run = max(2, most & ~1);
+  // int8 activations go with four blocks at a time, or two.
+  const run = max(4, most & ~3);
   const unitsPerTile = (blocks + run - 1) / run;
   const units = unitsPerTile * tiles;
   let prepared: i64 = -1;
@@ -223,15 +223,90 @@ function multiplyInt8<S, D>(
   outStride: usize,
   accumulate: bool,
 ): void {
+  if (kind == KIND_AFFINE8)
+    multiplyFew<Bytes, S, D>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  else if (rows < 4)
+    multiplyFew<Nibbles, S, D>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+  else multiplyMany<S, D>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+}
+
+/** Row by row, with blocks from the four quarters of the run at a time (int8FourBlocks). */
+function multiplyFew<T, S, D>(
+  matrix: usize,
+  begin: i32,
+  n: i32,
+  rows: i32,
+  scratch: usize,
+  out: usize,
+  outStride: usize,
+  accumulate: bool,
+): void {
+  const cols = load<i32>(matrix, MATRIX_COLS);
+  const group = groupOf(matrix);
+  const groups = cols / group;
+  const mask = load<i32>(matrix, MATRIX_MASK);
+  const bytes = blockBytes<T>(cols);
+  const groupsScales = (groups as usize) * scalesBytes<S>();
+  const quarter = n >> 2;
+  const apart = (quarter as usize) * bytes;
+  const scalesApart = (quarter as usize) * groupsScales;
+  const outApart = (quarter as usize) << 4;
+  const left = n - 3 * quarter;
+  for (let b: i32 = 0; b < left; b++) {
+    const inQuarters = b < quarter;
+    const at = b + (inQuarters ? 0 : 3 * quarter);
+    const block = (begin + at) as usize;
+    const codes = (load<u32>(matrix, MATRIX_DATA) as usize) + block * bytes;
+    const scales = (load<u32>(matrix, MATRIX_SCALES) as usize) + block * groupsScales;
+    let x = valuesAt(scratch, cols);
+    let xs = scalesAt(scratch, cols);
+    let sums = sumsAt(scratch);
+    let y = out + ((at as usize) << 4);
+    for (let row: i32 = 0; row < rows; row++) {
+      if (inQuarters) {
+        int8FourBlocks<T, S, D>(
+          codes,
+          apart,
+          scales,
+          scalesApart,
+          groups,
+          group,
+          x,
+          xs,
+          sums,
+          mask,
+          y,
+          outApart,
+          accumulate,
+        );
+      } else {
+        put(y, int8Block<T, S, D>(codes, scales, groups, group, x, xs, sums, mask), accumulate);
+      }
+      x += cols as usize;
+      xs += (groups as usize) << 2;
+      sums += (groups as usize) << 2;
+      y += outStride;
+    }
+  }
+}
+
+/** Four rows with two blocks at a time, which are unpacked once (int8Fours). */
+function multiplyMany<S, D>(
+  matrix: usize,
+  begin: i32,
+  n: i32,
+  rows: i32,
+  scratch: usize,
+  out: usize,
+  outStride: usize,
+  accumulate: bool,
+): void {
   const cols = load<i32>(matrix, MATRIX_COLS);
   const group = groupOf(matrix);
   const groups = cols / group;
   const groupsBytes = (groups as usize) << 2;
   const mask = load<i32>(matrix, MATRIX_MASK);
-  const nibbles = kind == KIND_AFFINE4;
-  // A block alone goes row by row: two to a unit are the rule (project).
-  const fours = nibbles && rows >= 4;
-  const bytes = nibbles ? blockBytes<Nibbles>(cols) : blockBytes<Bytes>(cols);
+  const bytes = blockBytes<Nibbles>(cols);
   const data = load<u32>(matrix, MATRIX_DATA) as usize;
   const allScales = load<u32>(matrix, MATRIX_SCALES) as usize;
   const groupsScales = (groups as usize) * scalesBytes<S>();
@@ -244,7 +319,8 @@ function multiplyInt8<S, D>(
     let sums = sumsAt(scratch);
     let y = out;
     let rest = rows;
-    const blocks = fours && left >= 2 ? 2 : 1;
+    // A block alone goes row by row: two to a unit are the rule (project).
+    const blocks = left >= 2 ? 2 : 1;
     if (blocks == 2) {
       unpackNibbles(codes, 2 * cols, mask, unpacked);
       for (; rest >= 4; rest -= 4) {
@@ -259,9 +335,7 @@ function multiplyInt8<S, D>(
       for (let b: i32 = 0; b < blocks; b++) {
         const own = codes + (b as usize) * bytes;
         const ownScales = scales + (b as usize) * groupsScales;
-        const four = nibbles
-          ? int8Nibbles<S, D>(own, ownScales, groups, group, x, xs, sums, mask)
-          : int8Bytes<S, D>(own, ownScales, groups, group, x, xs, sums, mask);
+        const four = int8Block<Nibbles, S, D>(own, ownScales, groups, group, x, xs, sums, mask);
         put(y + ((b as usize) << 4), four, accumulate);
       }
       x += cols as usize;
