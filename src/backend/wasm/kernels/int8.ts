@@ -262,14 +262,32 @@ export function int8FourBlocks<T, S, D>(
 }
 
 /**
- * Unpacks a block of 4-bit codes for many rows, as int8Fours wants it: of each step of 32 columns, four vectors of
- * the lower nibbles and four of the upper. Word n of a vector has four codes of row n of the weights.
+ * Unpacks two blocks of 4-bit codes, `apart` bytes from each other, for many rows, as int8Fours wants it: of each
+ * step of 32 columns, four vectors of the lower nibbles and four of the upper. Word n of a vector has four codes
+ * of row n of the weights. The second block comes behind the first.
  */
-export function unpackNibbles(codes: usize, cols: i32, mask: i32, out: usize): void {
+export function unpackTwoBlocks(
+  codes: usize,
+  apart: usize,
+  groups: i32,
+  group: i32,
+  mask: i32,
+  out: usize,
+): void {
   const nibble = i8x16.splat(mask as i8);
+  const second = ((groups * group) as usize) << 2;
+  for (let g: i32 = 0; g < groups; g++) {
+    unpack(codes, group, nibble, out);
+    unpack(codes + apart, group, nibble, out + second);
+    codes += blockBytes<Nibbles>(group);
+    out += (group as usize) << 2;
+  }
+}
+
+@inline
+function unpack(codes: usize, cols: i32, nibble: v128, out: usize): void {
   const end = codes + blockBytes<Nibbles>(cols);
   for (; codes < end; codes += 64) {
-    readAhead(codes, 64);
     const a = v128.load(codes);
     const b = v128.load(codes, 16);
     const c = v128.load(codes, 32);
@@ -293,12 +311,14 @@ function storeNibbles(out: usize, codes: v128, nibble: v128): void {
 }
 
 /**
- * Four activation rows with two unpacked blocks, one behind the other, so that each value that is loaded counts
- * for several products. Lanes are rows of weights. Writes, or adds to, eight outputs of each row.
+ * Four activation rows with the two blocks that unpackTwoBlocks left, so that each value that is loaded counts
+ * for several products. Lanes are rows of weights. Writes, or adds to, eight outputs of each row: the second
+ * block's scales lie `scalesApart` bytes behind the first's, its outputs `outApart`.
  */
 export function int8Fours<S, D>(
   weights: usize,
   scales: usize,
+  scalesApart: usize,
   groups: i32,
   group: i32,
   x: usize,
@@ -306,6 +326,7 @@ export function int8Fours<S, D>(
   xSums: usize,
   mask: i32,
   out: usize,
+  outApart: usize,
   outStride: usize,
   accumulate: bool,
 ): void {
@@ -313,7 +334,6 @@ export function int8Fours<S, D>(
   const zero = i32x4.splat(0);
   const rowBytes = (groups * group) as usize;
   const groupsBytes = (groups as usize) << 2;
-  const nextScales = (groups as usize) * scalesBytes<S>();
   const spanBytes = spanOf<D>(group) as usize;
   let y0 = f32x4.splat(0);
   let y1 = y0;
@@ -369,7 +389,7 @@ export function int8Fours<S, D>(
       b2 = addWords<D>(b2, d2, ones);
       b3 = addWords<D>(b3, d3, ones);
     }
-    const next = scales + nextScales;
+    const next = scales + scalesApart;
     y0 = addGroup<S>(y0, a0, scales, xScales, xSums);
     z0 = addGroup<S>(z0, b0, next, xScales, xSums);
     let row = groupsBytes;
@@ -385,14 +405,14 @@ export function int8Fours<S, D>(
     xScales += 4;
     xSums += 4;
   }
-  putTwo(out, y0, z0, accumulate);
-  putTwo(out + outStride, y1, z1, accumulate);
-  putTwo(out + 2 * outStride, y2, z2, accumulate);
-  putTwo(out + 3 * outStride, y3, z3, accumulate);
+  putTwo(out, outApart, y0, z0, accumulate);
+  putTwo(out + outStride, outApart, y1, z1, accumulate);
+  putTwo(out + 2 * outStride, outApart, y2, z2, accumulate);
+  putTwo(out + 3 * outStride, outApart, y3, z3, accumulate);
 }
 
 @inline
-function putTwo(out: usize, y: v128, z: v128, accumulate: bool): void {
+function putTwo(out: usize, apart: usize, y: v128, z: v128, accumulate: bool): void {
   put(out, y, accumulate);
-  put(out + 16, z, accumulate);
+  put(out + apart, z, accumulate);
 }

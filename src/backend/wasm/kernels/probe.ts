@@ -37,8 +37,8 @@ export function probeDot(): i32 {
 export function probeSpeed(wide: bool, at: usize, times: i32): void {
   const out = at + 8192;
   for (let i: i32 = 0; i < times; i++) {
-    if (wide) int8Fours<f32, Wide>(at, at, 8, 64, at, at, at, 15, out, 32, false);
-    else int8Fours<f32, Narrow>(at, at, 8, 64, at, at, at, 15, out, 32, false);
+    if (wide) int8Fours<f32, Wide>(at, at, 0, 8, 64, at, at, at, 15, out, 16, 32, false);
+    else int8Fours<f32, Narrow>(at, at, 0, 8, 64, at, at, at, 15, out, 16, 32, false);
   }
 }
 

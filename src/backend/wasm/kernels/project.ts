@@ -24,7 +24,7 @@ import {
   SCRATCH_PREPARED,
 } from "../layout";
 import { isWide, Narrow, Wide } from "./dots";
-import { int8Block, int8FourBlocks, int8Fours, prepareInt8, unpackNibbles } from "./int8";
+import { int8Block, int8FourBlocks, int8Fours, prepareInt8, unpackTwoBlocks } from "./int8";
 import { put } from "./math";
 import { fourRows, oneRow, twoRows } from "./panels";
 import { panelRows, prepareRow } from "./prepare";
@@ -224,9 +224,9 @@ function multiplyInt8<S, D>(
   accumulate: bool,
 ): void {
   if (kind == KIND_AFFINE8)
-    multiplyFew<Bytes, S, D>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+    multiplyFew<Bytes, S, D>(matrix, begin, n, 0, rows, scratch, out, outStride, accumulate);
   else if (rows < 4)
-    multiplyFew<Nibbles, S, D>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
+    multiplyFew<Nibbles, S, D>(matrix, begin, n, 0, rows, scratch, out, outStride, accumulate);
   else multiplyMany<S, D>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
 }
 
@@ -235,6 +235,7 @@ function multiplyFew<T, S, D>(
   matrix: usize,
   begin: i32,
   n: i32,
+  firstRow: i32,
   rows: i32,
   scratch: usize,
   out: usize,
@@ -258,11 +259,11 @@ function multiplyFew<T, S, D>(
     const block = (begin + at) as usize;
     const codes = (load<u32>(matrix, MATRIX_DATA) as usize) + block * bytes;
     const scales = (load<u32>(matrix, MATRIX_SCALES) as usize) + block * groupsScales;
-    let x = valuesAt(scratch, cols);
-    let xs = scalesAt(scratch, cols);
-    let sums = sumsAt(scratch);
-    let y = out + ((at as usize) << 4);
-    for (let row: i32 = 0; row < rows; row++) {
+    let x = valuesAt(scratch, cols) + ((firstRow * cols) as usize);
+    let xs = scalesAt(scratch, cols) + (((firstRow * groups) as usize) << 2);
+    let sums = sumsAt(scratch) + (((firstRow * groups) as usize) << 2);
+    let y = out + ((at as usize) << 4) + (firstRow as usize) * outStride;
+    for (let row = firstRow; row < rows; row++) {
       if (inQuarters) {
         int8FourBlocks<T, S, D>(
           codes,
@@ -290,7 +291,7 @@ function multiplyFew<T, S, D>(
   }
 }
 
-/** Four rows with two blocks at a time, which are unpacked once (int8Fours). */
+/** Four rows at a time with blocks from the two halves of the run, which are unpacked once (int8Fours). */
 function multiplyMany<S, D>(
   matrix: usize,
   begin: i32,
@@ -304,49 +305,62 @@ function multiplyMany<S, D>(
   const cols = load<i32>(matrix, MATRIX_COLS);
   const group = groupOf(matrix);
   const groups = cols / group;
-  const groupsBytes = (groups as usize) << 2;
   const mask = load<i32>(matrix, MATRIX_MASK);
   const bytes = blockBytes<Nibbles>(cols);
-  const data = load<u32>(matrix, MATRIX_DATA) as usize;
-  const allScales = load<u32>(matrix, MATRIX_SCALES) as usize;
   const groupsScales = (groups as usize) * scalesBytes<S>();
+  const half = n >> 1;
+  const apart = (half as usize) * bytes;
+  const scalesApart = (half as usize) * groupsScales;
+  const outApart = (half as usize) << 4;
   const unpacked = unpackedAt(scratch, cols);
-  for (let left = n; left > 0; ) {
-    const codes = data + (begin as usize) * bytes;
-    const scales = allScales + ((begin * groups) as usize) * scalesBytes<S>();
+  const fours = rows & ~3;
+  let codes = (load<u32>(matrix, MATRIX_DATA) as usize) + (begin as usize) * bytes;
+  let scales = (load<u32>(matrix, MATRIX_SCALES) as usize) + (begin as usize) * groupsScales;
+  let to = out;
+  for (let b: i32 = 0; b < half; b++) {
     let x = valuesAt(scratch, cols);
     let xs = scalesAt(scratch, cols);
     let sums = sumsAt(scratch);
-    let y = out;
-    let rest = rows;
-    // A block alone goes row by row: two to a unit are the rule (project).
-    const blocks = left >= 2 ? 2 : 1;
-    if (blocks == 2) {
-      unpackNibbles(codes, 2 * cols, mask, unpacked);
-      for (; rest >= 4; rest -= 4) {
-        int8Fours<S, D>(unpacked, scales, groups, group, x, xs, sums, mask, y, outStride, accumulate);
-        x += (cols as usize) << 2;
-        xs += groupsBytes << 2;
-        sums += groupsBytes << 2;
-        y += outStride << 2;
-      }
+    let y = to;
+    unpackTwoBlocks(codes, apart, groups, group, mask, unpacked);
+    for (let row: i32 = 0; row < fours; row += 4) {
+      int8Fours<S, D>(
+        unpacked,
+        scales,
+        scalesApart,
+        groups,
+        group,
+        x,
+        xs,
+        sums,
+        mask,
+        y,
+        outApart,
+        outStride,
+        accumulate,
+      );
+      x += (cols as usize) << 2;
+      xs += (groups as usize) << 4;
+      sums += (groups as usize) << 4;
+      y += outStride << 2;
     }
-    for (; rest > 0; rest--) {
-      for (let b: i32 = 0; b < blocks; b++) {
-        const own = codes + (b as usize) * bytes;
-        const ownScales = scales + (b as usize) * groupsScales;
-        const four = int8Block<Nibbles, S, D>(own, ownScales, groups, group, x, xs, sums, mask);
-        put(y + ((b as usize) << 4), four, accumulate);
-      }
-      x += cols as usize;
-      xs += groupsBytes;
-      sums += groupsBytes;
-      y += outStride;
-    }
-    begin += blocks;
-    left -= blocks;
-    out += (blocks as usize) << 4;
+    codes += bytes;
+    scales += groupsScales;
+    to += 16;
   }
+  multiplyFew<Nibbles, S, D>(matrix, begin, 2 * half, fours, rows, scratch, out, outStride, accumulate);
+  to = out + (((2 * half) as usize) << 4);
+  multiplyFew<Nibbles, S, D>(
+    matrix,
+    begin + 2 * half,
+    n - 2 * half,
+    0,
+    rows,
+    scratch,
+    to,
+    outStride,
+    accumulate,
+  );
 }
 
 @inline
