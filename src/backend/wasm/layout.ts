@@ -146,7 +146,7 @@ export const READ_AHEAD = 1024;
 export const BLOCK_ROWS = 4;
 /** Activation rows that a thread prepares at a time, for blocks that it then reads once. */
 export const ROW_TILE = 32;
-/** Columns of the state that one scan unit owns. */
+/** Columns of the state that are scanned at a time. */
 export const SCAN_COLUMNS = 16;
 /** Rows of a window's log (limits.ts windowRowsMax). */
 export const WINDOW_ROWS = 16;

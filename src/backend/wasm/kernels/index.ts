@@ -95,7 +95,7 @@ function execute(
       conv(op, pass, rows);
       break;
     case OP_SCAN:
-      scan(op, pass, scratch);
+      scan(op, pass, scratch, threads);
       break;
     case OP_GATED_NORM:
       gatedNorm(op, rows);
@@ -113,7 +113,7 @@ function execute(
       tap(op, rows);
       break;
     case OP_KEEP:
-      keep(op, pass, rows);
+      keep(op, pass, rows, threads);
       break;
     case OP_MOVE_KV:
       moveKv(op, pass);

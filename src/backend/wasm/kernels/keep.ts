@@ -2,18 +2,22 @@
 import { SCAN_COLUMNS, SEGMENT_ROWS, SEGMENT_STATE_SLOT } from "../layout";
 import { logOf, publishHistory } from "./log";
 import { madd } from "./math";
+import { unitColumns } from "./scan";
 import { pathOf, rowOnPath, segmentAt } from "./segment";
 import { nextUnit, share } from "./sync";
 
 /**
  * KEEP. Commits a path of a window's rows: S ← g·S; S ← S + k·δᵀ with the logged k, δ and g, which are
  * the operations of SCAN in its order; then the conv history of the logged raw rows. Segments of the pass
- * are the windows, and their rows those to commit. Units as of SCAN; a unit reads and writes its own words.
+ * are the windows, and their rows those to commit. Units as of SCAN, the histories last; a unit reads and writes its
+ * own words.
  * Operands: state, state slot bytes, key heads, value heads, key dim, value dim, raw rows record (log.ts).
  */
-export function keep(op: usize, pass: usize, windows: i32): void {
+export function keep(op: usize, pass: usize, windows: i32, threads: i32): void {
   const valueHeads = load<i32>(op, 20);
-  const slices = load<i32>(op, 28) / SCAN_COLUMNS;
+  const valueDim = load<i32>(op, 28);
+  const columns = unitColumns(windows * valueHeads, valueDim, threads);
+  const slices = valueDim / columns;
   const record = load<u32>(op, 32) as usize;
   const columnsUnits = windows * valueHeads * slices;
   share(columnsUnits + windows);
@@ -21,7 +25,9 @@ export function keep(op: usize, pass: usize, windows: i32): void {
     if (unit < columnsUnits) {
       const segment = segmentAt(pass, unit / (valueHeads * slices));
       const rest = unit % (valueHeads * slices);
-      keepColumns(op, record, segment, rest / slices, (rest % slices) * SCAN_COLUMNS);
+      const from = (rest % slices) * columns;
+      for (let column = from; column < from + columns; column += SCAN_COLUMNS)
+        keepColumns(op, record, segment, rest / slices, column);
     } else {
       const segment = segmentAt(pass, unit - columnsUnits);
       const stride = load<u32>(record, 32) as usize;

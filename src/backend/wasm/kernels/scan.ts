@@ -20,9 +20,9 @@ import { nextUnit, share } from "./sync";
  * the sums over the key dim ascending, in f32.
  *
  * Units: one a segment that publishes the conv history, or logs a window's rows, which takes longest; then
- * (segment, value head, SCAN_COLUMNS columns of the value dim). A unit reads and writes its own columns of S and no
- * others, so the state may be updated in place (stateSlot = nextSlot); validatePlan has refused plans in
- * which a written slot is read by another segment. The first row reads stateSlot, the last writes nextSlot.
+ * (segment, value head, unitColumns of the value dim). A unit reads and writes its own columns of S and no others, so the state may be updated in place (stateSlot =
+ * nextSlot); validatePlan has refused plans in which a written slot is read by another segment. The first row
+ * reads stateSlot, the last writes nextSlot.
  *
  * From the first row to the last the state is in the thread's scratch; a window's stays there, and its rows are
  * logged for KEEP. A tree's row whose parent isn't the row before it begins again from the slot's state and
@@ -30,18 +30,21 @@ import { nextUnit, share } from "./sync";
  * Operands: conv out, stride, gates, stride, state, state slot bytes, o, stride, key heads, value heads,
  * key dim, value dim, raw rows record (log.ts).
  */
-export function scan(op: usize, pass: usize, scratch: usize): void {
+export function scan(op: usize, pass: usize, scratch: usize, threads: i32): void {
   const valueHeads = load<i32>(op, 44);
-  const slices = load<i32>(op, 52) / SCAN_COLUMNS;
+  const valueDim = load<i32>(op, 52);
   const segments = load<i32>(pass, PASS_SEGMENTS);
-  const columnsUnits = segments * valueHeads * slices;
-  share(columnsUnits + segments);
+  const columns = unitColumns(segments * valueHeads, valueDim, threads);
+  const slices = valueDim / columns;
+  share(segments * valueHeads * slices + segments);
   for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     if (unit >= segments) {
-      const columns = unit - segments;
-      const segment = segmentAt(pass, columns / (valueHeads * slices));
-      const rest = columns % (valueHeads * slices);
-      scanColumns(op, pass, segment, rest / slices, (rest % slices) * SCAN_COLUMNS, scratch);
+      const slice = unit - segments;
+      const segment = segmentAt(pass, slice / (valueHeads * slices));
+      const rest = slice % (valueHeads * slices);
+      const from = (rest % slices) * columns;
+      for (let column = from; column < from + columns; column += SCAN_COLUMNS)
+        scanColumns(op, pass, segment, rest / slices, column, scratch);
     } else {
       const record = load<u32>(op, 56) as usize;
       const segment = segmentAt(pass, unit);
@@ -55,6 +58,15 @@ export function scan(op: usize, pass: usize, scratch: usize): void {
       }
     }
   }
+}
+
+/**
+ * How many columns of a head's state a unit owns: all, or SCAN_COLUMNS where threads would go without. Neighbouring
+ * columns share pages and the lines that a core brings along, so that one thread is faster with all of them.
+ */
+@inline
+export function unitColumns(heads: i32, valueDim: i32, threads: i32): i32 {
+  return heads >= 2 * threads ? valueDim : SCAN_COLUMNS;
 }
 
 function scanColumns(
