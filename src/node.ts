@@ -55,7 +55,7 @@ export interface BackendChoice {
   /** Compute threads of the wasm backend. */
   readonly threads: number;
   readonly activations: Activations;
-  /** Part of the name of the GPU adapter; null takes the first. */
+  /** The GPU adapter's place in the list, or part of its name; null takes the first. */
   readonly adapter: string | null;
   /** How the webgpu backend stores keys and values; f32 unless said. */
   readonly kv: KvType;
@@ -177,8 +177,8 @@ async function openWebgpu(
 
 /**
  * Says what GPUs this machine has, and how fast the chosen one reads.
- * @param adapter part of an adapter's name; null takes the first
- * @throws BackendError where there is none; InputError for a wrong name
+ * @param adapter an adapter's place in the list, or part of its name; null takes the first
+ * @throws BackendError where there is none; InputError for a wrong choice
  */
 export async function inspectGpu(adapter: string | null): Promise<GpuReport> {
   const gpu = await import("./backend/webgpu/inspect.ts");

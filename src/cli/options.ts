@@ -122,8 +122,8 @@ export function addBackendOptions(command: Command): Command {
     )
     .addOption(
       new Option(
-        "--adapter <name>",
-        "with webgpu: part of the adapter's name (default: the first)",
+        "--adapter <which>",
+        "with webgpu: the adapter's number, as doctor lists them, or part of its name (default: the first)",
       ),
     )
     .addOption(

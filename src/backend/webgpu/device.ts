@@ -1,6 +1,7 @@
 import { nextTask } from "../../clock.ts";
 import { BackendError, BackendLostError, InputError, messageOf } from "../../errors.ts";
-import type { GpuPlatform } from "./platform.ts";
+import { listOf, textToAsk } from "./adapters.ts";
+import { adapterOptions, type GpuPlatform } from "./platform.ts";
 
 /** Features used where an adapter has them. */
 const wantedFeatures: readonly GPUFeatureName[] = ["shader-f16", "subgroups"];
@@ -60,12 +61,15 @@ export interface OpenDevice {
   readonly features: ReadonlySet<string>;
 }
 
-/** @throws BackendError where there is no adapter or it gives no device; InputError for a wrong name */
+/**
+ * @param choice an adapter's place in the list, or part of its name; null takes the first
+ * @throws BackendError where there is no adapter or it gives no device; InputError for a wrong choice
+ */
 export async function openDevice(
   platform: GpuPlatform,
-  adapterName: string | null,
+  choice: string | null,
 ): Promise<OpenDevice> {
-  const adapter = await requestAdapter(platform, adapterName);
+  const adapter = await requestAdapter(platform, choice);
   const requiredFeatures = featuresOf(adapter);
   const requiredLimits = Object.fromEntries(
     wantedLimits.map((name) => [name, adapter.limits[name]]),
@@ -86,24 +90,26 @@ export async function openDevice(
   };
 }
 
-/** @throws BackendError where there is none; InputError with their names where none has this one */
+/**
+ * @param choice as `openDevice` has it
+ * @throws BackendError where there is none; InputError with a list of all for a wrong choice
+ */
 export async function requestAdapter(
   platform: GpuPlatform,
-  adapterName: string | null,
+  choice: string | null,
 ): Promise<GPUAdapter> {
+  const asked = choice === null ? null : await textToAsk(platform, choice);
   let adapter: GPUAdapter | null = null;
   try {
-    const gpu = platform.gpu(adapterName);
-    adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+    adapter = await platform.gpu(asked).requestAdapter(adapterOptions);
   } catch (cause) {
-    if (cause instanceof BackendError || adapterName === null) throw cause;
+    if (cause instanceof BackendError || asked === null) throw cause;
   }
   if (adapter) return adapter;
-  const names = adapterName === null ? [] : await platform.adapterNames();
+  const names = asked === null ? [] : await platform.adapterNames();
   if (names.length > 0) {
-    const list = names.map((name) => JSON.stringify(name)).join(", ");
     throw new InputError(
-      `No WebGPU adapter has ${JSON.stringify(adapterName)} in its name. There are: ${list}.`,
+      `No WebGPU adapter has ${JSON.stringify(asked)} in its name. There are: ${listOf(names)}.`,
     );
   }
   throw new BackendError(`There is no WebGPU adapter on this machine. ${platform.missingAdapter}`);

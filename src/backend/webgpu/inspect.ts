@@ -1,3 +1,4 @@
+import { firstNamed } from "./adapters.ts";
 import { hasMatrixUnit, openDevice, requestAdapter } from "./device.ts";
 import type { GpuPlatform } from "./platform.ts";
 import { measureReadBandwidth, type ReadBandwidth } from "./read-bandwidth.ts";
@@ -18,7 +19,7 @@ const toldLimits = [
 const wholeBindingBytes = 2 ** 31 - 4;
 
 export interface AdapterReport {
-  /** What `--adapter` takes a part of. */
+  /** What `--adapter` takes a part of; or else it takes the place in the list. */
   readonly name: string;
   readonly vendor: string;
   readonly architecture: string;
@@ -44,8 +45,8 @@ export interface GpuReport {
 
 /**
  * Says what GPUs there are and measures the one that an engine would take.
- * @param adapter part of an adapter's name; null takes the first
- * @throws BackendError where there is none or it gives no device; InputError for a wrong name
+ * @param adapter an adapter's place in the list, or part of its name; null takes the first
+ * @throws BackendError where there is none or it gives no device; InputError for a wrong choice
  */
 export async function inspectGpu(
   platform: GpuPlatform,
@@ -53,8 +54,10 @@ export async function inspectGpu(
 ): Promise<GpuReport> {
   const names = await platform.adapterNames();
   const adapters: AdapterReport[] = [];
-  for (const name of names) {
-    adapters.push(reportOf(name, await requestAdapter(platform, name)));
+  for (const [at, name] of names.entries()) {
+    const first = firstNamed(names, name);
+    const report = reportOf(name, await requestAdapter(platform, name));
+    adapters.push(first === at ? report : { ...report, notes: [hiddenBy(first), ...report.notes] });
   }
   const { device, guard, description } = await openDevice(platform, adapter);
   try {
@@ -65,6 +68,10 @@ export async function inspectGpu(
     device.destroy();
   }
 }
+
+const hiddenBy = (first: number): string =>
+  `adapter ${first} is given for this name, and told of here: a process that is to take this one ` +
+  "must not see that one (docs/scaling.md)";
 
 function reportOf(name: string, adapter: GPUAdapter): AdapterReport {
   const { info, features, limits } = adapter;

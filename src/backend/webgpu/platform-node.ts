@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { BackendError, InputError } from "../../errors.ts";
-import type { GpuPlatform } from "./platform.ts";
+import { adapterOptions, type GpuPlatform } from "./platform.ts";
 
 /** Dawn lists its adapters in the error for a name that none has. */
 const nobody = "no adapter has this name";
@@ -46,7 +46,7 @@ export const nodeGpuPlatform: GpuPlatform = {
 
   async adapterNames() {
     try {
-      await this.gpu(nobody).requestAdapter();
+      await this.gpu(nobody).requestAdapter(adapterOptions);
     } catch (cause) {
       return [...String(cause).matchAll(/name: '(.*)'/g)].map(([, name]) => name!);
     }

@@ -48,7 +48,7 @@ export interface WebgpuOptions extends Omit<ProgramOptions, "arithmetic"> {
   readonly platform: GpuPlatform;
   /** What projections multiply; "auto" takes f16 where the GPU has a matrix unit for it. */
   readonly activations?: "auto" | Arithmetic;
-  /** Part of an adapter's name; null takes the first. */
+  /** An adapter's place in the list, or part of its name; null takes the first. */
   readonly adapter: string | null;
 }
 

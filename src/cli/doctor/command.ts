@@ -16,7 +16,10 @@ export function doctorCommand(io: CliIo): Command {
       "Says what processors and GPUs there are, what they lack and what comes of that, and measures " +
         "how fast the GPU reads.",
     )
-    .option("--adapter <name>", "part of the name of the adapter to measure (default: the first)")
+    .option(
+      "--adapter <which>",
+      "the adapter to measure: its number in this list, or part of its name (default: the first)",
+    )
     .addOption(jsonOption("print one JSON object"))
     .action(async (flags: DoctorFlags) => {
       const report = await inspectMachine(flags.adapter ?? null);

@@ -67,7 +67,7 @@ test("a machine with a GPU, in lines", () => {
     webgpu       takes version 1
     reads        800.5 GB/s, at best 801.25 (256.0 MiB at a time)
     numerics     fedcba9876543210
-    adapter      A GPU
+    adapter 0    A GPU
       vendor     acme
       driver     version 1
       subgroups  16 to 32

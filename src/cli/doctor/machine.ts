@@ -40,6 +40,7 @@ export interface MachineReport {
     readonly notes: readonly string[];
   };
   readonly webgpu: {
+    /** Their places are what `--adapter` takes. */
     readonly adapters: readonly {
       readonly name: string;
       readonly vendor: string;
@@ -72,7 +73,7 @@ export interface ReadReport {
   readonly best_gb_per_second: number;
 }
 
-/** @throws BackendError where the kernels are not built; InputError for an adapter that isn't there */
+/** @throws BackendError where the kernels are not built; InputError for an adapter that can't be chosen */
 export async function inspectMachine(adapter: string | null): Promise<MachineReport> {
   const { threads, relaxedSimd, fusedMultiplyAdd, freeBytes } = await inspectCpu();
   const read = await measureCpuRead(threads);

@@ -40,10 +40,10 @@ function gpuLines(webgpu: MachineReport["webgpu"]): Line[] {
   const lines: Line[] = [["webgpu", `takes ${chosen}`]];
   if (read) lines.push(["reads", readText(read)]);
   if (numerics !== null) lines.push(["numerics", numerics]);
-  for (const adapter of adapters) {
+  for (const [at, adapter] of adapters.entries()) {
     const { name, vendor, architecture, driver, software, features } = adapter;
     lines.push(
-      ["adapter", `${name}${software ? ", in software" : ""}`],
+      [`adapter ${at}`, `${name}${software ? ", in software" : ""}`],
       ["  vendor", [vendor, architecture].filter((part) => part !== "").join(", ")],
       ["  driver", driver],
       ["  subgroups", adapter.subgroup_sizes?.join(" to ") ?? "none"],
