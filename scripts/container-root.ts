@@ -54,6 +54,10 @@ async function itWorks(root: string, image: Image): Promise<void> {
   assert.match(container.run(write, "0:0").stderr, /Read-only file system/);
   assert.equal(container.run(image.healthcheck).status, 0, "the health check of one that is ready");
 
+  // The driver would come from the host: that it is missing, Dawn has found.
+  const { webgpu } = JSON.parse(container.run(["deltafold", "doctor", "--json"]).stdout);
+  assert.match(webgpu.missing, /Install the GPU's Vulkan driver/);
+
   const asked = [user("What is 2 + 3?")];
   const chat = await answered(post(url, { messages: asked, temperature: 0, max_tokens: 1000 }));
   assert.ok(chat.choices[0].message.content, "the reply says something");

@@ -72,7 +72,7 @@ export class Container implements AsyncDisposable {
   run(
     command: readonly string[],
     user: string = this.#image.user,
-  ): { readonly status: number | null; readonly stderr: string } {
+  ): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
     const env = { ...this.#image.env, DELTAFOLD_PORT: new URL(this.url).port };
     const chroot = ["chroot", `--userspec=${user}`, this.#root, ...enved(env), ...command];
     const args = [`--target=${this.#child.pid}`, "--mount", ...chroot];
