@@ -307,6 +307,11 @@ describe.skipIf(queueProgram === null)("a batch", () => {
     await collected(other);
     const opened = ResultsFile.open(other.output, batch.record.id);
     await expect(opened).rejects.toThrow("is no result of this batch");
+    // It could be read for ever.
+    const endless = ResultsFile.open("/dev/zero", batch.record.id);
+    await expect(endless).rejects.toThrow(
+      "/dev/zero can't be written: it is no file to go on with.",
+    );
   });
 
   test("goes on over a restart of its server", async () => {

@@ -63,6 +63,9 @@ export class ResultsFile implements AsyncDisposable {
       throw new InputError(`${path} can't be written: ${cause.code ?? cause.message}.`);
     }
     try {
+      if (!(await handle.stat()).isFile()) {
+        throw new InputError(`${path} can't be written: it is no file to go on with.`);
+      }
       const held = await written(path, batchId);
       await handle.truncate(held.end);
       return new ResultsFile(path, handle, disk, held);
