@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Batches } from "../../batch/batches.ts";
 import { freePort, queueProgram, TestQueueServer } from "../../batch/redis.cases.ts";
 import { runLine, testIo } from "../io.cases.ts";
 import { runProgram } from "../program.ts";
@@ -61,6 +62,23 @@ test("a queue that isn't there is told before anything is loaded", async () => {
   }
 });
 
+test.skipIf(queueProgram === null)("so is one that refuses the password", async () => {
+  await using server = await TestQueueServer.start("s3cret");
+  const url = server.url.replace("s3cret", "guess");
+  const path = fileOf("fine.jsonl", [line("a", "x")]);
+  for (const args of [
+    ["batch", "submit", path],
+    ["worker", "./missing"],
+  ]) {
+    expect(await runLine([...args, "--queue", url])).toEqual({
+      ...{ code: 1, stdout: "" },
+      stderr:
+        `deltafold: The queue ${url.replace(":guess@", "")} refuses this user and password: ` +
+        "give redis://USER:PASSWORD@HOST.\n",
+    });
+  }
+});
+
 test.skipIf(queueProgram === null)("a file goes through a worker and comes back", async () => {
   await using server = await TestQueueServer.start();
   const queue = ["--queue", server.url];
@@ -85,6 +103,10 @@ test.skipIf(queueProgram === null)("a file goes through a worker and comes back"
     done: 0,
     broken: 2,
   });
+  // As where the results found no room before.
+  await using batches = await Batches.connect(server.url, () => {});
+  await batches.queue(JSON.parse(waiting.stdout).id).pause();
+  expect((await runLine(["batch", "status", path, ...queue])).stdout).toMatch(/^state +paused$/m);
 
   const io = testIo();
   const sizes = ["--threads", "1", "--context", "256", "--parallel", "1", "--no-drafts"];
@@ -108,6 +130,8 @@ test.skipIf(queueProgram === null)("a file goes through a worker and comes back"
 
   const done = await runLine(["batch", "status", path, ...queue]);
   expect(done.stdout).toMatch(/state +done\ndone +2 of 2\n/);
-  expect((await runLine(["batch", "results", path, "--remove", ...queue])).code).toBe(0);
+  const terminal = testIo(true);
+  expect(await runProgram(["batch", "results", path, "--remove", ...queue], terminal)).toBe(0);
+  expect(terminal.stderr.text).toMatch(/results \[=+\] 100 %/);
   expect((await runLine(["batch", "cancel", path, ...queue])).code).toBe(1);
 });
