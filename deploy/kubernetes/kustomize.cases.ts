@@ -1,7 +1,13 @@
 /** What kustomize makes of a folder here, as far as these folders use it. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { IDeployment } from "kubernetes-models/apps/v1/Deployment";
+import type { IPodSpec } from "kubernetes-models/v1/PodSpec";
 import { parseAllDocuments } from "yaml";
+
+/** The folder of all manifests, in which the paths here are. */
+export const here: string = dirname(fileURLToPath(import.meta.url));
 
 export interface Manifest {
   readonly apiVersion: string;
@@ -27,13 +33,15 @@ interface Addition {
 
 /** By Kubernetes' YAML, which is 1.1: 0440 is octal there. @throws Error for what isn't YAML */
 export function readYaml(file: string): unknown[] {
-  return parseAllDocuments(readFileSync(file, "utf8"), { version: "1.1" }).map((document) => {
-    if (document.errors.length > 0) throw new Error(`${file}: ${document.errors[0]}`);
-    return document.toJS();
-  });
+  return parseAllDocuments(readFileSync(join(here, file), "utf8"), { version: "1.1" }).map(
+    (document) => {
+      if (document.errors.length > 0) throw new Error(`${file}: ${document.errors[0]}`);
+      return document.toJS();
+    },
+  );
 }
 
-/** The manifests of a folder with a kustomization.yaml, patched. */
+/** The manifests of a folder here with a kustomization.yaml, patched. */
 export function manifestsOf(folder: string): Manifest[] {
   const [{ resources, patches = [] }] = readYaml(join(folder, "kustomization.yaml")) as [
     Kustomization,
@@ -52,6 +60,14 @@ export function manifestsOf(folder: string): Manifest[] {
   }
   return manifests;
 }
+
+/** The one manifest of a kind. */
+export const found = <T>(folder: string, kind: string): T =>
+  manifestsOf(folder).find((manifest) => manifest.kind === kind) as T;
+
+/** What a folder's deployment makes pods of. */
+export const podOf = (folder: string): IPodSpec =>
+  found<IDeployment>(folder, "Deployment").spec!.template.spec!;
 
 function add(document: object, { op, path, value }: Addition): void {
   if (op !== "add") throw new Error(`The operation ${op} isn't used here.`);

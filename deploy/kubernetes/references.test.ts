@@ -1,0 +1,92 @@
+/** What names another manifest, or a part of one: schemas don't look whether it is there. */
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { IDeployment } from "kubernetes-models/apps/v1/Deployment";
+import type { IHorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler";
+import type { INetworkPolicy } from "kubernetes-models/networking.k8s.io/v1/NetworkPolicy";
+import type { IPodDisruptionBudget } from "kubernetes-models/policy/v1/PodDisruptionBudget";
+import type { IService } from "kubernetes-models/v1/Service";
+import { expect, test } from "vitest";
+import { found, here, type Manifest, podOf } from "./kustomize.cases.ts";
+
+const servers = ["overlays/cpu", "overlays/gpu"];
+
+interface InferencePool {
+  readonly metadata: Manifest["metadata"];
+  readonly spec: {
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly targetPorts: readonly { readonly number: number }[];
+  };
+}
+
+const dockerfile = readFileSync(join(here, "../container/Dockerfile"), "utf8");
+
+const labelsOf = (folder: string) =>
+  found<IDeployment>(folder, "Deployment").spec!.template.metadata!.labels;
+const policyOf = (folder: string) => found<INetworkPolicy>(folder, "NetworkPolicy").spec!;
+
+test.each(servers)("%s: selectors select the pods", (folder) => {
+  expect(found<IDeployment>(folder, "Deployment").spec!.selector.matchLabels).toEqual(
+    labelsOf(folder),
+  );
+  expect(policyOf(folder).podSelector!.matchLabels).toEqual(labelsOf(folder));
+});
+
+test.each(servers)("%s: what sends requests selects the pods, and names their port", (folder) => {
+  const budget = found<IPodDisruptionBudget>(folder, "PodDisruptionBudget").spec!;
+  const service = found<IService>(folder, "Service").spec!;
+  const pool = found<InferencePool>("gateway", "InferencePool").spec;
+  for (const selector of [
+    budget.selector!.matchLabels,
+    service.selector,
+    pool.selector.matchLabels,
+  ]) {
+    expect(selector).toEqual(labelsOf(folder));
+  }
+  const [port] = podOf(folder).containers[0]!.ports!;
+  expect(service.ports![0]!.targetPort).toBe(port!.name);
+  expect(pool.targetPorts).toEqual([{ number: port!.containerPort }]);
+});
+
+test("the route leads to the pool", () => {
+  const { metadata } = found<InferencePool>("gateway", "InferencePool");
+  const route = found<{ spec: { rules: { backendRefs: { name: string }[] }[] } }>(
+    "gateway",
+    "HTTPRoute",
+  );
+  expect(route.spec.rules[0]!.backendRefs[0]!.name).toBe(metadata.name);
+});
+
+test.each(servers)("%s: the autoscaler scales the deployment", (folder) => {
+  const { metadata } = found<IDeployment>(folder, "Deployment");
+  const { scaleTargetRef } = found<IHorizontalPodAutoscaler>(folder, "HorizontalPodAutoscaler")
+    .spec!;
+  expect(scaleTargetRef).toEqual({
+    ...{ apiVersion: "apps/v1", kind: "Deployment", name: metadata!.name },
+  });
+});
+
+test.each(servers)("%s: probes and the policy name the port", (folder) => {
+  const { startupProbe, readinessProbe, livenessProbe, ports } = podOf(folder).containers[0]!;
+  const probes = [startupProbe, readinessProbe, livenessProbe].filter((probe) => probe);
+  const named = probes.map((probe) => probe!.httpGet!.port);
+  named.push(policyOf(folder).ingress![0]!.ports![0]!.port!);
+  expect(new Set(named)).toEqual(new Set([ports![0]!.name]));
+  expect(ports![0]!.containerPort).toBe(8080);
+});
+
+test.each(servers)("%s: what is mounted is there, where the image looks for it", (folder) => {
+  const pod = podOf(folder);
+  const [container] = pod.containers;
+  const volumes = new Map(pod.volumes!.map((volume) => [volume.name, volume]));
+  const claim = found<Manifest>(folder, "PersistentVolumeClaim").metadata.name;
+  expect(volumes.get("models")!.persistentVolumeClaim!.claimName).toBe(claim);
+  const mounts = container!.volumeMounts!;
+  expect(new Set(mounts.map(({ name }) => name))).toEqual(new Set(volumes.keys()));
+  const at = (path: string) => mounts.find(({ mountPath }) => mountPath === path)?.name;
+  const env = (name: string) => new RegExp(`^ENV ${name}=(.*)$`, "m").exec(dockerfile)![1]!;
+  expect(at(env("HF_HOME"))).toBe("models");
+  expect(at(env("XDG_CACHE_HOME"))).toBeDefined();
+  const keys = container!.env!.find(({ name }) => name === "DELTAFOLD_API_KEY_FILE")!;
+  expect(at(dirname(keys.value!))).toBe("keys");
+});
