@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { IHorizontalPodAutoscaler } from "kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler";
 import ts from "typescript";
 import { expect, test } from "vitest";
+import { WorkerCounts } from "../../src/batch/metrics.ts";
 import { found, here, type Manifest, manifestsOf, podOf, readYaml } from "./kustomize.cases.ts";
 import { isPublished, typeOf, validate } from "./schemas.cases.ts";
 
 const root = join(here, "../..");
-const folders = ["overlays/cpu", "overlays/gpu", "gateway"];
+const folders = ["overlays/cpu", "overlays/gpu", "gateway", "workers"];
 const all = folders.flatMap((folder) =>
   manifestsOf(folder).map((manifest) => ({ name: `${folder}: ${manifest.kind}`, manifest })),
 );
@@ -61,7 +63,7 @@ test("no field has a name that the API doesn't know", () => {
 });
 
 test("each file is used by a kustomization", () => {
-  const used = ["base", ...folders].flatMap((folder) => {
+  const used = ["base", "models", ...folders].flatMap((folder) => {
     const [kustomization] = readYaml(join(folder, "kustomization.yaml")) as [
       { resources: string[]; patches?: { path: string }[] },
     ];
@@ -74,37 +76,47 @@ test("each file is used by a kustomization", () => {
   expect(used).toEqual(expect.arrayContaining(files.filter((file) => file.endsWith(".yaml"))));
 });
 
-test.each(["overlays/cpu", "overlays/gpu"])("%s: pods may do no more than they need", (folder) => {
-  const pod = podOf(folder);
-  const [container] = pod.containers;
-  expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, fsGroup: 10001 });
-  expect(container!.securityContext).toEqual({
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    capabilities: { drop: ["ALL"] },
-  });
-  expect(pod.automountServiceAccountToken).toBe(false);
-  // A service's DELTAFOLD_PORT would be taken for --port.
-  expect(pod.enableServiceLinks).toBe(false);
-});
+test.each(["overlays/cpu", "overlays/gpu", "workers"])(
+  "%s: pods may do no more than they need",
+  (folder) => {
+    const pod = podOf(folder);
+    const [container] = pod.containers;
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, fsGroup: 10001 });
+    expect(container!.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect(pod.automountServiceAccountToken).toBe(false);
+    // A service's DELTAFOLD_PORT would be taken for --port.
+    expect(pod.enableServiceLinks).toBe(false);
+  },
+);
 
 test("the pods' group may read the keys, and nobody else", () => {
   const keys = podOf("overlays/cpu").volumes!.find(({ name }) => name === "keys")!;
   expect(keys.secret!.defaultMode).toBe(0o440);
 });
 
-test.each(["overlays/cpu"])("%s: the pods' user is the image's", (folder) => {
+test.each(["overlays/cpu", "workers"])("%s: the pods' user is the image's", (folder) => {
   const { runAsUser, runAsGroup } = podOf(folder).securityContext!;
   const dockerfile = readFileSync(join(root, "deploy/container/Dockerfile"), "utf8");
   expect(dockerfile).toContain(`\nUSER ${runAsUser}:${runAsGroup}\n`);
 });
 
-test.each(["overlays/cpu"])("%s: pods have the time that a drain takes", (folder) => {
+test.each(["overlays/cpu", "workers"])("%s: pods have the time that a drain takes", (folder) => {
   const { containers, terminationGracePeriodSeconds } = podOf(folder);
   const seconds = containers[0]!.env!.filter(({ name }) => /_DRAIN_.*SECONDS$/.test(name));
   const drain = seconds.reduce((sum, { value }) => sum + Number(value), 0);
   expect(drain).toBeGreaterThan(0);
   expect(terminationGracePeriodSeconds).toBeGreaterThan(drain);
+});
+
+test("a worker is the image's command with another verb", () => {
+  const dockerfile = readFileSync(join(root, "deploy/container/Dockerfile"), "utf8");
+  const entrypoint: string[] = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(dockerfile)![1]!);
+  const { command } = podOf("workers").containers[0]!;
+  expect(command).toEqual(entrypoint.map((word) => (word === "serve" ? "worker" : word)));
 });
 
 test("probes tell loading from broken", () => {
@@ -117,10 +129,10 @@ test("probes tell loading from broken", () => {
 });
 
 test("the CPU's overlay asks for no GPU", () => {
-  const gpus = ["overlays/cpu", "overlays/gpu"].map(
+  const gpus = ["overlays/cpu", "overlays/gpu", "workers"].map(
     (folder) => podOf(folder).containers[0]!.resources!.limits!["nvidia.com/gpu"],
   );
-  expect(gpus).toEqual([undefined, 1]);
+  expect(gpus).toEqual([undefined, 1, 1]);
 });
 
 test("the metrics that others read are there", () => {
@@ -131,4 +143,10 @@ test("the metrics that others read are there", () => {
   const names = new Set(text.match(/vllm:\w+/g));
   expect(names.size).toBe(3);
   for (const name of names) expect(served).toContain(`\n${name}{`);
+  const { metric } = found<IHorizontalPodAutoscaler>("workers", "HorizontalPodAutoscaler").spec!
+    .metrics![0]!.external!;
+  const counts = { waiting: 5, delayed: 0, running: 0, done: 0 };
+  const [[label, value]] = Object.entries(metric.selector!.matchLabels!) as [[string, string]];
+  const told = new WorkerCounts().text(0, counts);
+  expect(told).toContain(`\n${metric.name}{${label}="${value}"} 5\n`);
 });

@@ -10,6 +10,7 @@ import { expect, test } from "vitest";
 import { found, here, type Manifest, podOf } from "./kustomize.cases.ts";
 
 const servers = ["overlays/cpu", "overlays/gpu"];
+const all = [...servers, "workers"];
 
 interface InferencePool {
   readonly metadata: Manifest["metadata"];
@@ -25,11 +26,15 @@ const labelsOf = (folder: string) =>
   found<IDeployment>(folder, "Deployment").spec!.template.metadata!.labels;
 const policyOf = (folder: string) => found<INetworkPolicy>(folder, "NetworkPolicy").spec!;
 
-test.each(servers)("%s: selectors select the pods", (folder) => {
+test.each(all)("%s: selectors select the pods", (folder) => {
   expect(found<IDeployment>(folder, "Deployment").spec!.selector.matchLabels).toEqual(
     labelsOf(folder),
   );
   expect(policyOf(folder).podSelector!.matchLabels).toEqual(labelsOf(folder));
+});
+
+test("workers get no requests of a server", () => {
+  expect(labelsOf("workers")).not.toEqual(labelsOf("overlays/gpu"));
 });
 
 test.each(servers)("%s: what sends requests selects the pods, and names their port", (folder) => {
@@ -57,7 +62,7 @@ test("the route leads to the pool", () => {
   expect(route.spec.rules[0]!.backendRefs[0]!.name).toBe(metadata.name);
 });
 
-test.each(servers)("%s: the autoscaler scales the deployment", (folder) => {
+test.each(all)("%s: the autoscaler scales the deployment", (folder) => {
   const { metadata } = found<IDeployment>(folder, "Deployment");
   const { scaleTargetRef } = found<IHorizontalPodAutoscaler>(folder, "HorizontalPodAutoscaler")
     .spec!;
@@ -66,16 +71,18 @@ test.each(servers)("%s: the autoscaler scales the deployment", (folder) => {
   });
 });
 
-test.each(servers)("%s: probes and the policy name the port", (folder) => {
-  const { startupProbe, readinessProbe, livenessProbe, ports } = podOf(folder).containers[0]!;
+test.each(all)("%s: probes and the policy name the port", (folder) => {
+  const { startupProbe, readinessProbe, livenessProbe, ports, env } = podOf(folder).containers[0]!;
   const probes = [startupProbe, readinessProbe, livenessProbe].filter((probe) => probe);
   const named = probes.map((probe) => probe!.httpGet!.port);
   named.push(policyOf(folder).ingress![0]!.ports![0]!.port!);
   expect(new Set(named)).toEqual(new Set([ports![0]!.name]));
-  expect(ports![0]!.containerPort).toBe(8080);
+  // A server listens at its default.
+  const told = env!.find(({ name }) => name === "DELTAFOLD_METRICS_PORT")?.value;
+  expect(Number(told ?? 8080)).toBe(ports![0]!.containerPort);
 });
 
-test.each(servers)("%s: what is mounted is there, where the image looks for it", (folder) => {
+test.each(all)("%s: what is mounted is there, where the image looks for it", (folder) => {
   const pod = podOf(folder);
   const [container] = pod.containers;
   const volumes = new Map(pod.volumes!.map((volume) => [volume.name, volume]));
@@ -87,6 +94,6 @@ test.each(servers)("%s: what is mounted is there, where the image looks for it",
   const env = (name: string) => new RegExp(`^ENV ${name}=(.*)$`, "m").exec(dockerfile)![1]!;
   expect(at(env("HF_HOME"))).toBe("models");
   expect(at(env("XDG_CACHE_HOME"))).toBeDefined();
-  const keys = container!.env!.find(({ name }) => name === "DELTAFOLD_API_KEY_FILE")!;
-  expect(at(dirname(keys.value!))).toBe("keys");
+  const keys = container!.env!.find(({ name }) => name === "DELTAFOLD_API_KEY_FILE");
+  if (keys) expect(at(dirname(keys.value!))).toBe("keys");
 });
