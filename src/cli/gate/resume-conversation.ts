@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ChatRequest } from "../../engine.ts";
 import type { TokenId } from "../../ids.ts";
 import type { Reply } from "../../stream.ts";
@@ -57,7 +58,8 @@ export class ScriptedConversation {
     this.talk.push(...callMessages(calls, own ? reply : null));
     const asked = { ...this.#request(), draft: this.last.request.draft ?? true };
     // Where the client writes other calls than the reply's, only what was before the reply is known.
-    const others = own ? this.#writer.otherwise(asked) : [this.last.promptIds];
+    const others =
+      own || isWhole(reply, calls) ? this.#writer.otherwise(asked) : [this.last.promptIds];
     return await this.#next(`turn ${number}, results`, asked, others);
   }
 
@@ -96,6 +98,17 @@ export const user = (content: string): ChatMessage => ({ role: "user", content }
 /** The model's calls, with results from the script. */
 export function ownCalls({ calls }: ScriptedTurn, { toolCalls }: Reply): ScriptedCall[] {
   return toolCalls.map((call, at) => ({ call, result: calls![at % calls!.length]!.result }));
+}
+
+/** Whether a reply consists of just these calls: a model may make those of the script by itself. */
+function isWhole({ content, toolCalls }: Reply, calls: readonly ScriptedCall[]): boolean {
+  return (
+    content === "" &&
+    isDeepStrictEqual(
+      toolCalls,
+      calls.map(({ call }) => call),
+    )
+  );
 }
 
 /**
