@@ -64,3 +64,14 @@ export async function feed(
 export async function printOf(backend: Backend, slot: number, rows: number): Promise<string> {
   return stateFingerprint(await backend.save(slotId(slot), pagesOf(slot), rows));
 }
+
+/** Numbers in [0, 1) from a seed (mulberry32). */
+export function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -6,6 +6,7 @@ import type { Backend, PassResult, Snapshot } from "./backend.ts";
 import {
   type BackendUnderTest,
   feed,
+  generator,
   pagesOf,
   printOf,
   prompt,
@@ -39,17 +40,6 @@ const named: readonly (readonly [string, Tree])[] = [
 
 const part = (slot: number, start: number, { ids, parents }: Tree, keepLogits = true) =>
   segment(slot, start, ids, { ...draws, window: true, parents, keepLogits });
-
-/** Numbers in [0, 1) from a seed (mulberry32). */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** A tree in which the first rows of `path` hold its tokens, each at a random place behind its parent. */
 function randomTree(random: () => number, rows: number, path: readonly TokenId[]) {

@@ -10,7 +10,7 @@ import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { Matrix, Weights } from "../../weights/weights.ts";
 import { backendCases } from "../backend.cases.ts";
-import type { BackendOptions, PassResult } from "../backend.ts";
+import type { BackendOptions } from "../backend.ts";
 import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
 import { draftCases } from "../drafts.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
@@ -81,36 +81,6 @@ for (const drafter of drafterCases) {
   });
 }
 
-for (const activations of ["f32", "int8"] as const) {
-  test.each([4, 8, "bf16", "f32"] as const)(
-    `${activations}, %s-bit weights: a row's bits don't depend on how many rows share its weights`,
-    async (bits) => {
-      const weights = randomWeights(tinyShape({ vocabSize: 303 }), {
-        seed: 6,
-        bits,
-        groupSize: 32,
-      });
-      const sizes = { weights, slots: 1, pages: 4, rowsMax: 64, drawsMax: 64, taps: [] };
-      const choice = { platform: nodePlatform, threads: 2, activations } as const;
-      await using backend = await WasmBackend.open({ ...sizes, ...choice });
-      const chunks = async (rows: number) => {
-        backend.open(slotId(0));
-        const draws: PassResult["draws"][number][] = [];
-        for (let at = 0; at < 44; at += rows) {
-          const ids = prompt.slice(at, Math.min(at + rows, 44));
-          const plan = planPass([segment(0, at, ids, { draw: "all", candidates: 0 })]);
-          draws.push(...(await backend.read(backend.verify(plan))).draws);
-        }
-        return { draws, print: await printOf(backend, 0, 44) };
-      };
-      const alone = await chunks(1);
-      for (const rows of [2, 3, 4, 5, 7, 8, 16, 44]) {
-        expect(await chunks(rows), `${rows} rows a pass`).toEqual(alone);
-      }
-    },
-  );
-}
-
 /** The same values, said to be stored as f32. */
 function withWideScales(weights: Weights): Weights {
   const known = new Map<Matrix, Matrix>();
@@ -158,13 +128,18 @@ test.each([
   },
 );
 
-test("a projection with int8 activations stays near f32", async () => {
-  for (const bits of [4, 8] as const) {
-    // No layers: the head alone, where a deep random model would amplify every difference.
-    const weights = randomWeights(tinyShape({ layerTypes: [] }), { seed: 12, bits, groupSize: 32 });
-    expect(await compare(weights, "int8")).toBeLessThan(0.02);
-  }
-});
+// Blocks of the head that come out even, and one, two or three more than that.
+test.each([300, 1024, 1025, 1029, 1033])(
+  "a projection of %i rows with int8 activations stays near f32",
+  async (vocabSize) => {
+    for (const bits of [4, 8] as const) {
+      // No layers: the head alone, where a deep random model would amplify every difference.
+      const shape = tinyShape({ layerTypes: [], vocabSize });
+      const weights = randomWeights(shape, { seed: 12, bits, groupSize: 32 });
+      expect(await compare(weights, "int8")).toBeLessThan(0.02);
+    }
+  },
+);
 
 test.each([4, 8] as const)(
   "%i bits: a group of the largest int8 values and codes",
