@@ -6,6 +6,7 @@ import { type Arena, roundUp } from "./arena.ts";
 import {
   PAGE_ROWS,
   PASS_KINDS_BYTES,
+  ROW_TILE,
   SCRATCH_PREPARED,
   SEGMENT_BYTES,
   WINDOW_ROWS,
@@ -191,5 +192,6 @@ function placeArrays(arena: Arena, options: BackendOptions): PassArrays {
  */
 function scratchBytes(widths: ReadonlyMap<RowBuffer, number>): number {
   const widest = Math.max(...[...widths].map(([name, width]) => (name === "logits" ? 0 : width)));
-  return SCRATCH_PREPARED + 4 * widest * (2 + 32);
+  const sums = Math.max(widest, ROW_TILE);
+  return SCRATCH_PREPARED + 4 * (sums + widest + ROW_TILE * widest);
 }

@@ -61,6 +61,10 @@ const cases: readonly (readonly [Partial<ModelShape>, readonly Activations[], re
     [{ ...few, vocabSize: 1025, intermediateSize: 224 }, ["int8"], [4, 8]],
     [{ ...few, vocabSize: 1029, linearKeyHeads: 1, linearValueHeads: 3 }, ["int8"], [4, 8]],
     [{ ...few, vocabSize: 1033, linearValueDim: 48, kvHeadCount: 1 }, ["int8"], [4, 8]],
+    // Inputs of fewer columns than a tile has rows.
+    [{ ...few, hiddenSize: 8 }, ["f32"], ["bf16", "f32"]],
+    [{ ...few, intermediateSize: 8 }, ["f32"], ["bf16", "f32"]],
+    [{ ...few, headDim: 8, headCount: 1, kvHeadCount: 1 }, ["f32"], ["bf16", "f32"]],
   ];
 
 for (const [changes, activations, formats] of cases) {
@@ -108,12 +112,12 @@ test.each(["f32", "int8"] as const)("%s: a row's bits are its own in odd models"
     const kvHeads = pick([1, 2, 3]);
     const shape = tinyShape({
       vocabSize: 17 + Math.floor(random() * 500),
-      hiddenSize: pick([24, 32, 72, 96, 128, 160, 256]),
-      intermediateSize: pick([32, 40, 64, 192, 256, 512]),
+      hiddenSize: pick([8, 24, 32, 72, 96, 128, 160, 256]),
+      intermediateSize: pick([8, 32, 40, 64, 192, 256, 512]),
       layerTypes: Array.from({ length: 3 }, () => pick(["linear", "full"])),
       headCount: kvHeads * pick([1, 2, 3]),
       kvHeadCount: kvHeads,
-      headDim: pick([24, 32, 64, 72]),
+      headDim: pick([8, 24, 32, 64, 72]),
       linearKeyHeads: keyHeads,
       linearValueHeads: keyHeads * pick([1, 2, 3]),
       linearKeyDim: pick([8, 24, 32, 64]),

@@ -376,7 +376,7 @@ function groupOf(matrix: usize): i32 {
 }
 
 // A thread's scratch holds prepared activations: group sums, scales of int8 ones, values. A tile of 32 rows
-// has no more groups than a row has columns.
+// has no more groups of codes than a row has columns, and a dense row's one group has a sum too.
 
 @inline
 function sumsAt(scratch: usize): usize {
@@ -385,7 +385,7 @@ function sumsAt(scratch: usize): usize {
 
 @inline
 function scalesAt(scratch: usize, cols: i32): usize {
-  return sumsAt(scratch) + ((cols as usize) << 2);
+  return sumsAt(scratch) + ((max(cols, ROW_TILE) as usize) << 2);
 }
 
 @inline
