@@ -10,10 +10,11 @@ import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { Matrix, Weights } from "../../weights/weights.ts";
 import { backendCases } from "../backend.cases.ts";
-import type { BackendOptions } from "../backend.ts";
+import type { Backend, BackendOptions } from "../backend.ts";
 import { drafterCaseName, drafterCases, worstDraftDifference } from "../drafters.cases.ts";
 import { draftCases } from "../drafts.cases.ts";
 import { modelCases, worstDifference } from "../models.cases.ts";
+import { ReferenceBackend } from "../reference/reference.ts";
 import { feed, printOf, prompt, segment } from "../suite.cases.ts";
 import { PAGE_ROWS } from "./layout.ts";
 import type { WasmPlatform } from "./platform.ts";
@@ -138,6 +139,27 @@ test.each([300, 1024, 1025, 1029, 1033])(
       const weights = randomWeights(shape, { seed: 12, bits, groupSize: 32 });
       expect(await compare(weights, "int8")).toBeLessThan(0.02);
     }
+  },
+);
+
+test.each(["bf16", "f32"] as const)(
+  "a large head of %s weights, which lie last, is read to their end and no further",
+  async (bits) => {
+    // The memory's last page can't hide what 32 bytes a block too many would be.
+    const shape = tinyShape({ layerTypes: [], hiddenSize: 24, vocabSize: 12_000 });
+    const weights = randomWeights(shape, { seed: 12, bits });
+    const sizes = { weights, slots: 1, pages: 1, rowsMax: 7, drawsMax: 7, taps: [] };
+    const choice = { platform: nodePlatform, threads: 2, activations: "f32" } as const;
+    await using reference = await ReferenceBackend.open(sizes);
+    await using backend = await WasmBackend.open({ ...sizes, ...choice });
+    // Panels of four, two and one.
+    const plan = planPass([segment(0, 0, prompt.slice(0, 7), { draw: "all", candidates: 1 })]);
+    const drawn = async (each: Backend) => {
+      each.open(slotId(0));
+      const { draws } = await each.read(each.verify(plan));
+      return draws.map((draw) => (draw instanceof Error ? draw : draw.ids[0]));
+    };
+    expect(await drawn(backend)).toEqual(await drawn(reference));
   },
 );
 

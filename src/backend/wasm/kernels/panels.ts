@@ -74,10 +74,10 @@ export function oneRow<T, S>(
         pair += pairBytes<T>();
       } while (pair < next);
     }
-    y0 = added<T>(a0, scaleOf<S>(scales, 0), y0);
-    y1 = added<T>(a1, scaleOf<S>(scales, 1), y1);
-    y2 = added<T>(a2, scaleOf<S>(scales, 2), y2);
-    y3 = added<T>(a3, scaleOf<S>(scales, 3), y3);
+    y0 = added<T>(a0, scaleOf<T, S>(scales, 0), y0);
+    y1 = added<T>(a1, scaleOf<T, S>(scales, 1), y1);
+    y2 = added<T>(a2, scaleOf<T, S>(scales, 2), y2);
+    y3 = added<T>(a3, scaleOf<T, S>(scales, 3), y3);
     if (isAffine<T>()) bias = madd(biasesOf<S>(scales), v128.load32_splat(sums), bias);
     scales += scalesBytes<S>();
     sums += 4;
@@ -157,16 +157,16 @@ export function twoRows<T, S>(
         pair += pairBytes<T>();
       } while (pair < next);
     }
-    let scale = scaleOf<S>(scales, 0);
+    let scale = scaleOf<T, S>(scales, 0);
     y0 = added<T>(a0, scale, y0);
     z0 = added<T>(b0, scale, z0);
-    scale = scaleOf<S>(scales, 1);
+    scale = scaleOf<T, S>(scales, 1);
     y1 = added<T>(a1, scale, y1);
     z1 = added<T>(b1, scale, z1);
-    scale = scaleOf<S>(scales, 2);
+    scale = scaleOf<T, S>(scales, 2);
     y2 = added<T>(a2, scale, y2);
     z2 = added<T>(b2, scale, z2);
-    scale = scaleOf<S>(scales, 3);
+    scale = scaleOf<T, S>(scales, 3);
     y3 = added<T>(a3, scale, y3);
     z3 = added<T>(b3, scale, z3);
     if (isAffine<T>()) {
@@ -287,8 +287,8 @@ function halfOfFour<T, S>(
         pair += pairBytes<T>();
       } while (pair < next);
     }
-    const scaleA = scaleOf<S>(scales, 0);
-    const scaleB = scaleOf<S>(scales, 1);
+    const scaleA = scaleOf<T, S>(scales, 0);
+    const scaleB = scaleOf<T, S>(scales, 1);
     y0 = added<T>(a0, scaleA, y0);
     y1 = added<T>(a1, scaleA, y1);
     y2 = added<T>(a2, scaleA, y2);

@@ -111,9 +111,10 @@ export function biasesOf<S>(at: usize): v128 {
   return sizeof<S>() == 4 ? v128.load(at, 16) : i32x4.shl(v128.load16x4_u(at, 8), 16);
 }
 
-/** One row's scale, in all lanes. */
+/** One row's scale, in all lanes. Dense weights have none, and where it would lie the memory may have ended. */
 @inline
-export function scaleOf<S>(at: usize, row: usize): v128 {
+export function scaleOf<T, S>(at: usize, row: usize): v128 {
+  if (!isAffine<T>()) return f32x4.splat(0);
   if (sizeof<S>() == 4) return v128.load32_splat(at + 4 * row);
   return i32x4.shl(v128.load16_splat(at + 2 * row), 16);
 }
