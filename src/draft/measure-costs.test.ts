@@ -79,6 +79,8 @@ test("times what is slow once, and few widths of it", async () => {
   });
   expect(counts.get("draft")).toBe(2);
   expect(counts.get("verify 4")).toBe(2);
+  // A keep is quick, but each needs a window before it.
+  expect(counts.get("verify 16")).toBe(4);
 });
 
 test("times a crowd's rounds, and a row by what three more of each take", async () => {
