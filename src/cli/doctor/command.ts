@@ -14,7 +14,7 @@ export function doctorCommand(io: CliIo): Command {
     .summary("say what this machine has, and what will be slow")
     .description(
       "Says what processors and GPUs there are, what they lack and what comes of that, and measures " +
-        "how fast the GPU reads.",
+        "how fast they read.",
     )
     .option(
       "--adapter <which>",
