@@ -33,6 +33,10 @@ describe("openFolder", () => {
     await expect(openFolder(join(root, "absent"))).rejects.toThrow(/absent: does not exist/);
     await writeFile(join(root, "file"), "x");
     await expect(openFolder(join(root, "file"))).rejects.toThrow(/file: is not a folder/);
+    await writeFile(join(root, "model.GGUF"), "GGUF");
+    await expect(openFolder(join(root, "model.GGUF"))).rejects.toThrow(
+      /model.GGUF: is a GGUF file, from which deltafold convert makes a folder/,
+    );
     await expect(openFolder(join(root, "file/below"))).rejects.toThrow(CheckpointError);
   });
 

@@ -29,7 +29,13 @@ export async function openFolder(
   calls: FolderCalls = { stat, readdir },
 ): Promise<Folder> {
   const stats = await calls.stat(path).catch((cause) => fail(path, cause));
-  if (!stats.isDirectory()) throw new CheckpointError(path, "is not a folder");
+  if (!stats.isDirectory()) {
+    const isGguf = path.toLowerCase().endsWith(".gguf");
+    throw new CheckpointError(
+      path,
+      isGguf ? "is a GGUF file, from which deltafold convert makes a folder" : "is not a folder",
+    );
+  }
   await calls.readdir(path).catch((cause) => fail(path, cause));
   return {
     name: path,

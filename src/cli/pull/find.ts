@@ -5,7 +5,7 @@ import { cachedFolder, findCached } from "../../hub/find-node.ts";
 import { Hub } from "../../hub/hub-node.ts";
 import { type HubName, hubNameText, parseHubName } from "../../hub/names.ts";
 import { cachedRepos } from "../../hub/scan-node.ts";
-import { drafterNames, modelFolder, type OpenOptions } from "../../node.ts";
+import { drafterNames, embeddedModel, modelFolder, type OpenOptions } from "../../node.ts";
 import type { CliIo } from "../io.ts";
 import { pullModel } from "./pull-model.ts";
 
@@ -30,13 +30,21 @@ export interface FindOptions {
  * The folder of an embedded model, of a path, or of a model of the hub. A folder that is there goes before
  * a model of the same name.
  * @param whereMissing what stands for a model of the hub that isn't in the cache
+ * @throws InputError for a word that names neither; what `whereMissing` throws
  */
 async function find(
   model: string,
   whereMissing: (hub: Hub, name: HubName) => Promise<string>,
 ): Promise<FoundModel> {
   const path = modelFolder(model);
-  const name = existsSync(path) ? null : parseHubName(model);
+  const isThere = existsSync(path);
+  const name = isThere ? null : parseHubName(model);
+  if (!isThere && /^[^/\\]+$/.test(model)) {
+    throw new InputError(
+      `There is no model ${model}: it is neither ${embeddedModel}, which comes along, nor a folder here, and ` +
+        "models of the hub are called ORG/NAME.",
+    );
+  }
   if (!name) return { folder: path, name: basename(path), hub: null };
   const hub = await Hub.open();
   const folder = (await findCached(hub, name)) ?? (await whereMissing(hub, name));
