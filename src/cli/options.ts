@@ -51,8 +51,9 @@ export interface ReplyFlags {
   readonly thinking?: boolean;
 }
 
-export const modelArgument = (): Argument =>
-  new Argument("[model]", "the name of an embedded model, or a checkpoint folder").default(
+/** Of commands that pull nothing. */
+export const hereArgument = (): Argument =>
+  new Argument("[model]", "an embedded model, a folder, or a model in the cache: ORG/NAME").default(
     embeddedModel,
   );
 

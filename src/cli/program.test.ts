@@ -28,6 +28,7 @@ describe("the command line", () => {
     [["serve", "--port", "99999"], "It must be a whole number from 0 to 65535."],
     [["show"], "deltafold: missing required argument 'model'"],
     [["run", "nanoo", "-p", "x"], "deltafold: There is no model nanoo: it is neither nano, which"],
+    [["convert", "nanoo", "b"], "deltafold: There is no model nanoo"],
     [
       ["convert", "a", "b", "--bits", "7"],
       "option '--bits <n>' argument '7' is invalid. It must be 2, 3, 4, 5, 6 or 8.",

@@ -2,11 +2,12 @@ import { Command, Option } from "commander";
 import { InputError } from "../../errors.ts";
 import { parallelDefault, roundRowsMax } from "../../limits.ts";
 import { shapeNames } from "../../model/released-shapes.ts";
-import type { GpuChoice } from "../../node.ts";
+import type { GpuChoice, OpenOptions } from "../../node.ts";
 import { gpuActivations } from "../../open-model.ts";
 import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
-import { addModelOptions, jsonOption, modelArgument, openOptions } from "../options.ts";
+import { addModelOptions, hereArgument, jsonOption, openOptions } from "../options.ts";
+import { drafterHere, findHere } from "../pull/find.ts";
 import { wholeNumber } from "../values.ts";
 import { benchDecode, type DecodeReport } from "./decode.ts";
 import { benchDrafted, type DraftedCaseReport } from "./drafted.ts";
@@ -30,7 +31,7 @@ export function benchCommand(io: CliIo): Command {
   const command = new Command("bench")
     .description("measure speed on this machine; without a name, list the benches")
     .argument("[name]", "the bench to run")
-    .addArgument(modelArgument())
+    .addArgument(hereArgument())
     .addOption(
       new Option("--repeats <n>", "measurements, of which the median counts")
         .argParser(wholeNumber(1, 1000))
@@ -81,7 +82,8 @@ export function benchCommand(io: CliIo): Command {
       const odd = !flags.drafts ? "--no-drafts" : flags.busy ? "--busy" : flags.shape && "--shape";
       if (odd) throw new InputError(`bench drafted measures replies with drafts: no ${odd}.`);
       const print = (line: string) => (flags.json ? io.stderr : io.stdout).write(line);
-      const drafted = await benchDrafted(model, openOptions(flags), flags.repeats, (result) =>
+      const { folder, options } = await modelHere(model, flags);
+      const drafted = await benchDrafted(folder, options, flags.repeats, (result) =>
         print(draftedLine(result)),
       );
       if (flags.json) io.stdout.write(`${JSON.stringify(drafted, null, 2)}\n`);
@@ -107,16 +109,32 @@ export function benchCommand(io: CliIo): Command {
       io.stdout.write(`${JSON.stringify(synthetic, null, 2)}\n`);
       return;
     }
-    const report = await benchDecode(model, openOptions(flags), flags.repeats, flags.busy ?? false);
+    const { folder, options } = await modelHere(model, flags);
+    const report = await benchDecode(folder, options, flags.repeats, flags.busy ?? false);
     io.stdout.write(flags.json ? `${JSON.stringify(report, null, 2)}\n` : text(report));
   });
 }
 
+/** A model's folder, and how it is opened. */
+async function modelHere(
+  model: string,
+  flags: BenchFlags,
+): Promise<{ readonly folder: string; readonly options: OpenOptions }> {
+  const found = await findHere(model);
+  const options = openOptions(flags);
+  const drafter = await drafterHere(found, options);
+  return { folder: found.folder, options: { ...options, ...drafter, name: found.name } };
+}
+
 async function streamsBench(io: CliIo, model: string, flags: BenchFlags): Promise<void> {
   const { shape, bits, streams, repeats } = flags;
+  const measureModel = async () => {
+    const { folder, options } = await modelHere(model, flags);
+    return await benchStreams(folder, options, streams, repeats);
+  };
   const report =
     shape === undefined
-      ? await benchStreams(model, openOptions(flags), streams, repeats)
+      ? await measureModel()
       : await benchStreamSteps({ shape, bits, streams, repeats, choice: gpuChoice(flags) });
   const lines = "cases" in report && !flags.json ? report.cases.map(streamsLine).join("") : null;
   io.stdout.write(lines ?? `${JSON.stringify(report, null, 2)}\n`);

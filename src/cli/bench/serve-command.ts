@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { InputError } from "../../errors.ts";
 import type { CliIo } from "../io.ts";
 import { type ModelFlags, openOptions } from "../options.ts";
+import { findHere } from "../pull/find.ts";
 import { wholeNumber } from "../values.ts";
 import { benchServe } from "./serve.ts";
 import type { CaseReport, ServeBenchReport } from "./serve-report.ts";
@@ -47,8 +48,10 @@ export async function serveBench(io: CliIo, model: string, flags: ServeBenchFlag
     );
   }
   const { repeats, tokens, streams, prefill, json = false } = flags;
+  // Another build is to load the same files.
+  const { hub, name, folder } = await findHere(model);
   const report = await benchServe({
-    ...{ model, repeats, tokens, streams, prefill },
+    ...{ model: hub ? name : folder, repeats, tokens, streams, prefill },
     open: openOptions(flags),
     alone: flags.alone ?? false,
     serial: flags.serial ?? false,

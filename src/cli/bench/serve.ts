@@ -1,5 +1,5 @@
 import { cpus } from "node:os";
-import { modelFolder, type OpenOptions } from "../../node.ts";
+import type { OpenOptions } from "../../node.ts";
 import { optionArgs } from "../option-args.ts";
 import { ownProgram, ServerProcess } from "../own-process.ts";
 import { healthOf } from "../reply-client.ts";
@@ -16,6 +16,7 @@ import { speedOf, takeTurns } from "./serve-turns.ts";
 import { countsUpTo } from "./streams.ts";
 
 export interface ServeBenchOptions {
+  /** As `serve` of both builds takes it. */
   readonly model: string;
   readonly open: OpenOptions;
   readonly repeats: number;
@@ -36,7 +37,7 @@ export interface ServeBenchOptions {
 /** Measures a server of its own, in another process, as its clients see it. */
 export async function benchServe(options: ServeBenchOptions): Promise<ServeBenchReport> {
   const { model, open, streams, tokens, against, repeats, onRepeat } = options;
-  const args = [modelFolder(model), ...optionArgs(open), "--parallel", `${streams}`];
+  const args = [model, ...optionArgs(open), "--parallel", `${streams}`];
   await using own = await ServerProcess.start(ownProgram, args);
   await using other = against === null ? null : await ServerProcess.start(against, args);
   const health = await healthOf(own.url);

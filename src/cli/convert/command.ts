@@ -10,6 +10,7 @@ import { bytesText, secondsText } from "../format.ts";
 import type { CliIo } from "../io.ts";
 import { quietOption } from "../options.ts";
 import { startProgress } from "../progress.ts";
+import { findHere } from "../pull/find.ts";
 import { timed } from "../timed.ts";
 import { oneOf } from "../values.ts";
 import { moduleBits } from "./recipe.ts";
@@ -29,7 +30,10 @@ export function convertCommand(io: CliIo): Command {
       "Quantises a checkpoint, a DFlash2 drafter or a GGUF file to MLX's affine layout. OUT appears " +
         "whole or not at all.",
     )
-    .argument("<src>", "a folder of floats, fp8 or MLX's affine layout, or a .gguf file")
+    .argument(
+      "<src>",
+      "a folder of floats, fp8 or MLX's affine layout, such a model in the cache, or a .gguf file",
+    )
     .argument("<out>", "the folder to make; it must not exist")
     .addOption(
       new Option("--bits <n>", "2, 3, 4, 5, 6 or 8").argParser(oneOf(bitsAllowed)).default(4),
@@ -59,8 +63,12 @@ export function convertCommand(io: CliIo): Command {
 }
 
 async function plan({ stdout }: CliIo, source: string, flags: ConvertFlags): Promise<void> {
-  stdout.write(summaryText(await planConversion(resolve(source), recipeOf(flags))));
+  stdout.write(summaryText(await planConversion(await sourceOf(source), recipeOf(flags))));
 }
+
+/** The path of what is converted. What is called as a GGUF file is no model of the hub. */
+const sourceOf = async (source: string): Promise<string> =>
+  source.endsWith(".gguf") ? resolve(source) : (await findHere(source)).folder;
 
 function recipeOf({ bits, groupSize, mixed, bitsFor }: ConvertFlags): Recipe {
   return {
@@ -80,11 +88,11 @@ async function convert(
   const quiet = flags.quiet ?? false;
   const { value, ms } = await timed(async () => {
     using progress = startProgress(io, "converting", quiet);
-    return await untilInterrupted(io, (signal) => {
+    return await untilInterrupted(io, async (signal) => {
       const onProgress: ConvertOptions["onProgress"] = ({ doneBytes, totalBytes }) =>
         progress.update(doneBytes, totalBytes);
       const options = { ...recipeOf(flags), onProgress, signal };
-      return convertCheckpoint(resolve(source), resolve(output), options);
+      return await convertCheckpoint(await sourceOf(source), resolve(output), options);
     });
   });
   if (quiet) return;

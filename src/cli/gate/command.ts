@@ -20,6 +20,7 @@ import {
   jsonOption,
   openOptions,
 } from "../options.ts";
+import { drafterHere, findHere } from "../pull/find.ts";
 import { type GateCase, type GateReport, GateRun } from "./gate-run.ts";
 import { type Gate, gates } from "./gates.ts";
 import type { GateOptions } from "./options.ts";
@@ -40,7 +41,7 @@ export function gateCommand(io: CliIo): Command {
     .argument("[name]", "the gate to run")
     .option(
       "--model <model>",
-      "an embedded model or a checkpoint folder (all but golden and synthetic)",
+      "an embedded model, a folder, or a model in the cache: ORG/NAME (all but golden and synthetic)",
       embeddedModel,
     )
     .option("--full", "run every cell, not the sample of at most 3 minutes")
@@ -57,7 +58,7 @@ export function gateCommand(io: CliIo): Command {
       for (const gate of gates) io.stdout.write(`${gate.name.padEnd(9)} ${gate.about}\n`);
       return;
     }
-    const choice = openOptions(flags);
+    const asked = openOptions(flags);
     const references = flags.references ?? null;
     if (references !== null && !existsSync(references)) {
       throw new InputError(`--references ${references}: there is no such folder.`);
@@ -65,10 +66,11 @@ export function gateCommand(io: CliIo): Command {
     if (name === "golden" && flags.model !== embeddedModel) {
       throw new InputError("The golden gate has reference outputs of the embedded model alone.");
     }
+    const { model, choice } = await placesOf(flags.model, asked);
     const options: GateOptions = {
       open: (sizes) => openBackend(sizes, choice),
-      model: flags.model,
-      drafter: (target) => openGateDrafter(flags.model, target, choice, io),
+      model,
+      drafter: (target) => openGateDrafter(model, target, choice, io),
       full: flags.full ?? false,
       shard: flags.shard,
       references,
@@ -80,6 +82,20 @@ export function gateCommand(io: CliIo): Command {
     if (flags.json) io.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
     if (!report.ok) process.exitCode = 1;
   });
+}
+
+/** A model of the hub's cache goes by its folder, and its drafter too: other processes are told of both. */
+async function placesOf(
+  model: string,
+  choice: OpenOptions,
+): Promise<{ readonly model: string; readonly choice: OpenOptions }> {
+  const found = await findHere(model);
+  const { drafter, drafterFolders } = await drafterHere(found, choice);
+  const named = drafter ?? (drafterFolders && (drafterFolders[0] ?? "none"));
+  return {
+    model: found.hub ? found.folder : model,
+    choice: named === undefined ? choice : { ...choice, drafter: named },
+  };
 }
 
 /** The drafter that the flags name, or the one whose folder lies beside the model's. */

@@ -4,9 +4,9 @@ import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
 import {
   addModelOptions,
+  hereArgument,
   jsonOption,
   type ModelFlags,
-  modelArgument,
   openOptions,
 } from "../options.ts";
 import { addServingOptions, type ServingFlags, servingOptions } from "../stream-options.ts";
@@ -35,7 +35,7 @@ export function planCommand(io: CliIo): Command {
       "Says what a model would take of this machine's memory or a GPU's, and the largest context that " +
         "fits, without loading it.",
     )
-    .addArgument(modelArgument())
+    .addArgument(hereArgument())
     .addOption(
       new Option("--shape <size>", "instead of a model: a released size").choices(shapeNames),
     )

@@ -11,7 +11,7 @@ import {
 import { randomWeights } from "../../weights/random.ts";
 import { randomDrafterWeights } from "../../weights/random-drafter.ts";
 import type { AffineBits, Weights } from "../../weights/weights.ts";
-import { cachedDrafters, type FoundModel, findHere } from "../pull/find.ts";
+import { drafterHere, findHere } from "../pull/find.ts";
 
 /** A model's name or folder, or a released size. */
 export type PlanSubject =
@@ -124,16 +124,6 @@ async function sourceOf(subject: PlanSubject, options: OpenOptions): Promise<Pla
     named: { model: name, bits },
     plan: (asked) => planWeights(weights, drafter, asked),
   };
-}
-
-/** The drafter that the model would be opened with. */
-async function drafterHere(
-  found: FoundModel,
-  { drafter = "auto" }: OpenOptions,
-): Promise<Pick<OpenOptions, "drafter" | "drafterFolders">> {
-  if (drafter === "none") return {};
-  if (drafter !== "auto") return { drafter: (await findHere(drafter)).folder };
-  return found.hub ? { drafterFolders: await cachedDrafters(found) } : {};
 }
 
 /** @throws InputError for a drafter that no released size has */

@@ -74,6 +74,19 @@ export async function cachedDrafters({ hub, name }: FoundModel): Promise<string[
   return (await Promise.all(folders)).filter((folder) => folder !== null);
 }
 
+/**
+ * The drafter that a model which is here would be opened with.
+ * @throws InputError where one that is named would have to be pulled
+ */
+export async function drafterHere(
+  found: FoundModel,
+  { drafter = "auto" }: OpenOptions,
+): Promise<Pick<OpenOptions, "drafter" | "drafterFolders">> {
+  if (drafter === "none") return { drafter };
+  if (drafter !== "auto") return { drafter: (await findHere(drafter)).folder };
+  return found.hub ? { drafterFolders: await cachedDrafters(found) } : {};
+}
+
 /** A model's name without its maker's. */
 const ownName = (repo: string): string => repo.slice(repo.indexOf("/") + 1);
 

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type HubBench, modelFiles, shards, text } from "../../hub/hub.cases.ts";
+import { noModelDrafter } from "../gate/gate-set.ts";
 import { runLine, testIo } from "../io.cases.ts";
 import { loadEngine } from "../load.ts";
 import { runProgram } from "../program.ts";
@@ -211,6 +212,22 @@ describe("a model of the hub by name", () => {
     await using drafted = await loadEngine(io, nano, asked, flags);
     expect(drafted.info.backend.drafter?.kind).toBe("dflash2");
     expect(io.stderr.text).toBe("");
+  });
+
+  it("is converted, measured and put to the gates, with a drafter of the cache", async () => {
+    const missing = await runLine(["convert", nano, join(bench.cache, "out")]);
+    expect(missing.stderr).toContain(`Pull it: deltafold pull ${nano}\n`);
+    bench.server.put(nano, embeddedFiles("nano"));
+    bench.server.put("zlab/nano-DFlash2", embeddedFiles("nano-dflash2"));
+    for (const repo of [nano, "zlab/nano-DFlash2"]) await bench.pull({ repo, revision: null });
+    const converted = await runLine(["convert", nano, "x", "--bits", "3", "--dry-run"]);
+    expect(converted.stdout).toMatch(/^3 bits, groups of 64 +63 /m);
+    const one = ["--threads", "1", "--json"];
+    const measured = await runLine(["bench", "decode", nano, "--repeats", "1", ...one]);
+    expect(JSON.parse(measured.stdout)).toMatchObject({ bench: "decode", model: nano });
+    const drafts = await runLine(["gate", "drafted", "--model", nano, "--shard", "1/900", ...one]);
+    expect(drafts.stdout).not.toContain(noModelDrafter);
+    expect(JSON.parse(drafts.stdout).passed).toBeGreaterThan(0);
   });
 
   it("goes behind a folder of that name", async () => {
