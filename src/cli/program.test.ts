@@ -29,6 +29,7 @@ describe("the command line", () => {
     [["show"], "deltafold: missing required argument 'model'"],
     [["run", "nanoo", "-p", "x"], "deltafold: There is no model nanoo: it is neither nano, which"],
     [["convert", "nanoo", "b"], "deltafold: There is no model nanoo"],
+    [["gate", "chunks", "--model", "/nowhere"], "deltafold: /nowhere: does not exist"],
     [
       ["convert", "a", "b", "--bits", "7"],
       "option '--bits <n>' argument '7' is invalid. It must be 2, 3, 4, 5, 6 or 8.",

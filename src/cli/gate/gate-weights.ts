@@ -37,6 +37,8 @@ export async function eachGateWeights(
   options: GateOptions,
   use: (model: GateWeights) => Promise<void>,
 ): Promise<void> {
+  // One that can't be read is told before any cell, and not after all others.
+  await withWeights(options.model, async () => {});
   for (const [name, changes, bits, groupSize] of synthetic) {
     if (run.skips(name)) continue;
     const weights = randomWeights(tinyShape(changes), { seed: 7, bits, groupSize });
