@@ -57,6 +57,27 @@ export const hereArgument = (): Argument =>
     embeddedModel,
   );
 
+/**
+ * Checks what goes with `--shape`, and what doesn't.
+ * @param others flags of random weights alone, beside --bits
+ * @throws InputError
+ */
+export function checkShape(
+  command: Command,
+  flags: { readonly shape?: string },
+  others: readonly string[] = [],
+): void {
+  const { registeredArguments, args } = command;
+  const isShape = flags.shape !== undefined;
+  if (isShape && registeredArguments[args.length - 1]?.name() === "model") {
+    throw new InputError("--shape stands for a model: give one of the two.");
+  }
+  const given = ["bits", ...others].find((name) => command.getOptionValueSource(name) === "cli");
+  if (isShape || given === undefined) return;
+  const { long } = command.options.find((option) => option.attributeName() === given)!;
+  throw new InputError(`${long} goes with --shape.`);
+}
+
 export const jsonOption = (what: string): Option => new Option("--json", what);
 
 export const quietOption = (): Option =>

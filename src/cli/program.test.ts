@@ -29,6 +29,10 @@ describe("the command line", () => {
     [["show"], "deltafold: missing required argument 'model'"],
     [["run", "nanoo", "-p", "x"], "deltafold: There is no model nanoo: it is neither nano, which"],
     [["convert", "nanoo", "b"], "deltafold: There is no model nanoo"],
+    [["plan", "nano", "--shape", "2b"], "--shape stands for a model: give one of the two."],
+    [["plan", "--bits", "3"], "deltafold: --bits goes with --shape."],
+    [["bench", "decode", "nano", "--shape", "2b"], "--shape stands for a model"],
+    [["bench", "decode", "--compare-scan"], "deltafold: --compare-scan goes with --shape."],
     [["gate", "chunks", "--model", "/nowhere"], "deltafold: /nowhere: does not exist"],
     [
       ["convert", "a", "b", "--bits", "7"],

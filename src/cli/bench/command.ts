@@ -6,7 +6,7 @@ import type { GpuChoice, OpenOptions } from "../../node.ts";
 import { gpuActivations } from "../../open-model.ts";
 import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
-import { addModelOptions, hereArgument, jsonOption, openOptions } from "../options.ts";
+import { addModelOptions, checkShape, hereArgument, jsonOption, openOptions } from "../options.ts";
 import { drafterHere, findHere } from "../pull/find.ts";
 import { wholeNumber } from "../values.ts";
 import { benchDecode, type DecodeReport } from "./decode.ts";
@@ -20,7 +20,6 @@ import { benchSyntheticCpu } from "./synthetic-cpu.ts";
 
 interface BenchFlags extends ServeBenchFlags {
   readonly busy?: boolean;
-  readonly shape?: string;
   readonly bits: AffineBits;
   readonly compareScan?: boolean;
   readonly drafted?: boolean;
@@ -70,6 +69,7 @@ export function benchCommand(io: CliIo): Command {
       io.stdout.write("serve    replies, prompts and streams over HTTP, as clients see them\n");
       return;
     }
+    checkShape(command, flags, ["compareScan", "drafted"]);
     if (name === "serve") {
       await serveBench(io, model, flags);
       return;

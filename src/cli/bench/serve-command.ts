@@ -14,6 +14,7 @@ import type { Spread } from "./spread.ts";
 export interface ServeBenchFlags extends ModelFlags {
   readonly repeats: number;
   readonly streams: number;
+  readonly shape?: string;
   readonly tokens: number;
   readonly prefill: readonly number[];
   readonly alone?: true;
@@ -47,6 +48,7 @@ export async function serveBench(io: CliIo, model: string, flags: ServeBenchFlag
       "bench serve measures replies with drafts beside plain ones: no --no-drafts.",
     );
   }
+  if (flags.shape !== undefined) throw new InputError("bench serve measures a model: no --shape.");
   const { repeats, tokens, streams, prefill, json = false } = flags;
   // Another build is to load the same files.
   const { hub, name, folder } = await findHere(model);

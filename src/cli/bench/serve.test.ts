@@ -33,6 +33,7 @@ test.each([
   [["--tokens", "1"], /--tokens .*at least 2/],
   [["--against", "/nowhere"], /--against \/nowhere: no build of deltafold: .*main\.js/],
   [["--no-drafts"], /no --no-drafts/],
+  [["--shape", "2b"], /no --shape/],
   [["--context", "9999999"], /serve .* ended with 1: .*The context must be 1 to/],
 ])("what can't be measured is refused: %j", async (flags, message) => {
   const { code, stdout, stderr } = await runLine(["bench", "serve", ...flags]);

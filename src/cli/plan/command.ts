@@ -4,6 +4,7 @@ import type { AffineBits } from "../../weights/weights.ts";
 import type { CliIo } from "../io.ts";
 import {
   addModelOptions,
+  checkShape,
   hereArgument,
   jsonOption,
   type ModelFlags,
@@ -48,7 +49,8 @@ export function planCommand(io: CliIo): Command {
     .addOption(jsonOption("print one JSON object, with sizes in bytes"));
   return addModelOptions(addServingOptions(command))
     .addHelpText("after", help)
-    .action(async (model: string, flags: PlanFlags) => {
+    .action(async (model: string, flags: PlanFlags, command: Command) => {
+      checkShape(command, flags);
       const subject =
         flags.shape === undefined ? { model } : { shape: flags.shape, bits: flags.bits };
       const options = {
