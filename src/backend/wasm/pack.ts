@@ -141,22 +141,33 @@ function packRow(
   codes: Uint8Array,
   from: number,
   cols: number,
-  bits: number,
+  bits: 4 | 8,
   out: Uint32Array,
   lane: number,
 ): void {
   const step = 128 / bits;
-  const period = 32 / bits;
   for (let column = 0; column < cols; column += step) {
     const at = (column / step) * 16 + lane;
-    for (let l = 0; l < 4; l++) {
-      let word = 0;
-      for (let j = period - 1; j >= 0; j--)
-        word = (word << bits) | codes[from + column + 4 * j + l]!;
-      out[at + l] = word;
-    }
+    const first = from + column;
+    for (let l = 0; l < 4; l++)
+      out[at + l] = bits === 4 ? nibblesFrom(codes, first + l) : bytesFrom(codes, first + l);
   }
 }
+
+// Written out: a loop over the codes of a word takes three times as long.
+
+const nibblesFrom = (codes: Uint8Array, at: number): number =>
+  codes[at]! |
+  (codes[at + 4]! << 4) |
+  (codes[at + 8]! << 8) |
+  (codes[at + 12]! << 12) |
+  (codes[at + 16]! << 16) |
+  (codes[at + 20]! << 20) |
+  (codes[at + 24]! << 24) |
+  (codes[at + 28]! << 28);
+
+const bytesFrom = (codes: Uint8Array, at: number): number =>
+  codes[at]! | (codes[at + 4]! << 8) | (codes[at + 8]! << 16) | (codes[at + 12]! << 24);
 
 async function packDense(
   arena: Arena,
