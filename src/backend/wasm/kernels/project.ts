@@ -230,7 +230,7 @@ function multiplyInt8<S, D>(
   else multiplyMany<S, D>(matrix, begin, n, rows, scratch, out, outStride, accumulate);
 }
 
-/** Row by row, with blocks from the four quarters of the run at a time (int8FourBlocks). */
+/** Rows from `firstRow` on one by one, with blocks from the four quarters of the run at a time (int8FourBlocks). */
 function multiplyFew<T, S, D>(
   matrix: usize,
   begin: i32,
