@@ -66,9 +66,8 @@ test.each(all)("%s: the autoscaler scales the deployment", (folder) => {
   const { metadata } = found<IDeployment>(folder, "Deployment");
   const { scaleTargetRef } = found<IHorizontalPodAutoscaler>(folder, "HorizontalPodAutoscaler")
     .spec!;
-  expect(scaleTargetRef).toEqual({
-    ...{ apiVersion: "apps/v1", kind: "Deployment", name: metadata!.name },
-  });
+  const deployment = { apiVersion: "apps/v1", kind: "Deployment", name: metadata!.name };
+  expect(scaleTargetRef).toEqual(deployment);
 });
 
 test.each(all)("%s: probes and the policy name the port", (folder) => {
@@ -95,5 +94,6 @@ test.each(all)("%s: what is mounted is there, where the image looks for it", (fo
   expect(at(env("HF_HOME"))).toBe("models");
   expect(at(env("XDG_CACHE_HOME"))).toBeDefined();
   const keys = container!.env!.find(({ name }) => name === "DELTAFOLD_API_KEY_FILE");
+  expect(keys !== undefined).toBe(servers.includes(folder));
   if (keys) expect(at(dirname(keys.value!))).toBe("keys");
 });

@@ -61,7 +61,7 @@ const cases: readonly (readonly [Partial<ModelShape>, readonly Activations[], re
     [{ ...few, vocabSize: 1025, intermediateSize: 224 }, ["int8"], [4, 8]],
     [{ ...few, vocabSize: 1029, linearKeyHeads: 1, linearValueHeads: 3 }, ["int8"], [4, 8]],
     [{ ...few, vocabSize: 1033, linearValueDim: 48, kvHeadCount: 1 }, ["int8"], [4, 8]],
-    // Inputs of fewer columns than a tile has rows.
+    // Inputs of 8 columns, whose 32 sums need more room than a row of theirs.
     [{ ...few, hiddenSize: 8 }, ["f32"], ["bf16", "f32"]],
     [{ ...few, intermediateSize: 8 }, ["f32"], ["bf16", "f32"]],
     [{ ...few, headDim: 8, headCount: 1, kvHeadCount: 1 }, ["f32"], ["bf16", "f32"]],
@@ -79,10 +79,10 @@ for (const [changes, activations, formats] of cases) {
   }
 }
 
-type Pick = <T>(items: readonly T[]) => T;
+type Choose = <T>(items: readonly T[]) => T;
 
 /** Every matrix in a format of its own. */
-function mixedWeights(shape: ModelShape, seed: number, pick: Pick): Weights {
+function mixedWeights(shape: ModelShape, seed: number, pick: Choose): Weights {
   const formatted = Array.from({ length: 6 }, () =>
     randomWeights(shape, {
       seed,
@@ -107,7 +107,7 @@ test.each(["f32", "int8"] as const)("%s: a row's bits are its own in odd models"
     const seed = Math.floor(Math.random() * 2 ** 31);
     console.log(`${read}: an odd model of seed ${seed}`);
     const random = generator(seed);
-    const pick: Pick = (items) => items[Math.floor(random() * items.length)]!;
+    const pick: Choose = (items) => items[Math.floor(random() * items.length)]!;
     const keyHeads = pick([1, 2, 3]);
     const kvHeads = pick([1, 2, 3]);
     const shape = tinyShape({

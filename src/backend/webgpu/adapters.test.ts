@@ -28,6 +28,8 @@ test.each([
   ["4090", 0],
   ["A7", 2],
   ["Arc A770", 2],
+  ["4", 0],
+  ["77", 2],
 ])("the choice %j is adapter %d", async (choice, at) => {
   expect(await requestAdapter(rtx, choice)).toEqual({ at });
 });
@@ -37,7 +39,7 @@ const all = '0 "RTX 4090 D", 1 "RTX 4090", 2 "Arc A770", 3 "Arc A770"';
 test.each([
   ["1", 'WebGPU adapter 1 can\'t be told from adapter 0 by its name, "RTX 4090". Start this where'],
   ["3", 'WebGPU adapter 3 can\'t be told from adapter 2 by its name, "Arc A770". Start this where'],
-  ["4", `There is no WebGPU adapter 4. There are: ${all}.`],
+  ["8", `No WebGPU adapter has "8" in its name. There are: ${all}.`],
   ["5090", `No WebGPU adapter has "5090" in its name. There are: ${all}.`],
 ])("the choice %j is refused", async (choice, message) => {
   await expect(requestAdapter(rtx, choice)).rejects.toThrow(message);

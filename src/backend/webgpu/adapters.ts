@@ -8,16 +8,15 @@ const place = /^\d{1,2}$/;
 /**
  * The text to ask for an adapter by.
  * @param adapter its place in the list of all, or part of its name
- * @throws InputError for a place that isn't there, or whose adapter isn't the first one of its name
+ * @throws InputError for a place whose adapter isn't the first one of its name
  */
 export async function textToAsk(platform: GpuPlatform, adapter: string): Promise<string> {
   const names = place.test(adapter) ? await platform.adapterNames() : [];
   if (names.length === 0) return adapter;
   const at = Number(adapter);
   const name = names[at];
-  if (name === undefined) {
-    throw new InputError(`There is no WebGPU adapter ${at}. There are: ${listOf(names)}.`);
-  }
+  // Part of a name, as 40 of L40.
+  if (name === undefined) return adapter;
   const first = firstNamed(names, name);
   if (first === at) return name;
   throw new InputError(

@@ -34,7 +34,7 @@ export async function speedLimits(
   return await Promise.all(limits);
 }
 
-/** However much memory the machine has free. */
+/** Whether its address space holds them, however little memory is free. */
 async function fitsWasm(weights: Weights): Promise<boolean> {
   const least = { parallel: 1, promptCacheBytes: 0, memoryBytes: Number.MAX_SAFE_INTEGER };
   return (await planWeights(weights, null, { backend: "wasm", ...least })).refusal === null;

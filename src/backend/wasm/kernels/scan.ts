@@ -20,9 +20,9 @@ import { nextUnit, share } from "./sync";
  * the sums over the key dim ascending, in f32.
  *
  * Units: one a segment that publishes the conv history, or logs a window's rows, which takes longest; then
- * (segment, value head, unitColumns of the value dim). A unit reads and writes its own columns of S and no others, so the state may be updated in place (stateSlot =
- * nextSlot); validatePlan has refused plans in which a written slot is read by another segment. The first row
- * reads stateSlot, the last writes nextSlot.
+ * (segment, value head, unitColumns of the value dim). A unit reads and writes its own columns of S and no
+ * others, so the state may be updated in place (stateSlot = nextSlot); validatePlan has refused plans in which
+ * a written slot is read by another segment. The first row reads stateSlot, the last writes nextSlot.
  *
  * From the first row to the last the state is in the thread's scratch; a window's stays there, and its rows are
  * logged for KEEP. A tree's row whose parent isn't the row before it begins again from the slot's state and
@@ -61,8 +61,9 @@ export function scan(op: usize, pass: usize, scratch: usize, threads: i32): void
 }
 
 /**
- * How many columns of a head's state a unit owns: all, or SCAN_COLUMNS where threads would go without. Neighbouring
- * columns share pages and the lines that a core brings along, so that one thread is faster with all of them.
+ * How many columns of a head's state a unit owns: all, where there are two heads a thread; else SCAN_COLUMNS, so
+ * that all threads have work alike. Neighbouring columns share pages and the lines that a core brings along, so
+ * that one thread is faster with all of them.
  */
 @inline
 export function unitColumns(heads: i32, valueDim: i32, threads: i32): i32 {
