@@ -73,7 +73,7 @@ export function createApp(options: AppOptions): Hono {
     exchangeOf(context).failed(error);
     return errorReply(error, context.req.path);
   };
-  app.notFound((context) => refuse(context, unknownUrl(context)));
+  app.notFound((context) => refuse(context, unknownUrl(context, app)));
   app.onError((cause, context) => refuse(context, shownError(cause, report)));
   return app;
 }
@@ -91,7 +91,10 @@ function addFront(app: Hono, serving: Serving, options: AppOptions): void {
   if (!metricsOpen) addMetrics(app, serving);
 }
 
-function unknownUrl({ req }: Context): DeltafoldError {
-  const message = `Unknown URL: ${req.method} ${req.path}.`;
+/** Clients of OpenAI's API are told a base URL, of which /v1 is easily left out. */
+function unknownUrl({ req }: Context, { routes }: Hono): DeltafoldError {
+  const isBelow = routes.some(({ path }) => path === `/v1${req.path}`);
+  const hint = isBelow ? ` The base URL of clients ends in /v1: here it is /v1${req.path}.` : "";
+  const message = `Unknown URL: ${req.method} ${req.path}.${hint}`;
   return new DeltafoldError("unknown_url", message, { status: 404 });
 }

@@ -78,6 +78,15 @@ test.each([
   expect(error).toMatchObject({ type: "invalid_request_error", code });
 });
 
+test("a base URL that leaves /v1 out is told of", async () => {
+  const words = "POST /chat/completions. The base URL of clients ends in /v1: here it is /v1/chat";
+  await expectError(app, "/chat/completions", chat({}), 404, {
+    code: "unknown_url",
+    param: null,
+    words,
+  });
+});
+
 test("keys of prototypes are only keys", async () => {
   const evil = '{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}';
   const plain = await replyTo(app, chatPath, chat({}));
