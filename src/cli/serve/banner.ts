@@ -11,12 +11,15 @@ export interface Asked {
   readonly shellKey: string | null;
 }
 
-/** What a server says once it is ready. */
+/**
+ * What a server says once it is ready.
+ * @param availableBytes what there was for the model; null: nobody knows
+ */
 export function banner(
   url: string,
   info: EngineInfo,
   asked: Asked,
-  availableBytes: number,
+  availableBytes: number | null,
 ): string {
   const { model, backend } = info;
   return `${[
@@ -48,7 +51,7 @@ function cacheText({ promptCacheBytes }: EngineInfo, { spillGib }: Asked): strin
 }
 
 /** A cached prompt's pages are KV; its state is taken when it is needed, and may be the most of it. */
-function memoryText(info: EngineInfo, availableBytes: number): string {
+function memoryText(info: EngineInfo, availableBytes: number | null): string {
   const { backend, promptCacheBytes } = info;
   const { weightBytes, stateBytes, kvBytes, workspaceBytes } = backend.memory;
   const parts: [number, string][] = [
@@ -60,7 +63,8 @@ function memoryText(info: EngineInfo, availableBytes: number): string {
   if (promptCacheBytes > 0) parts.push([promptCacheBytes, "cached states at most"]);
   const sum = parts.map(([bytes, name]) => `${bytesText(bytes)} ${name}`).join(" + ");
   const total = parts.reduce((bytes, [part]) => bytes + part, 0);
-  return `${sum} = ${bytesText(total)} of ${bytesText(availableBytes)} available`;
+  const of = availableBytes === null ? "" : ` of ${bytesText(availableBytes)} available`;
+  return `${sum} = ${bytesText(total)}${of}`;
 }
 
 /** A request to paste into a shell of this machine. */

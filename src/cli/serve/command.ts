@@ -89,7 +89,7 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
   const loading = standIn("loading", "The model is being loaded. Try again soon.");
   await using listener = await Listener.open(host, port, loading, { connectionsMax });
   checkExposure(listener, flags, ring.keys, reporter);
-  const availableBytes = freeMemoryBytes();
+  const availableBytes = availableTo(flags);
   // What shows how far it is, no reader of JSON lines could read.
   const loadsQuietly = quiet || flags.log === "json";
   await using engine = await loadEngine(
@@ -115,6 +115,10 @@ async function serve(io: CliIo, model: string, flags: ServeFlags): Promise<void>
   }
   listener.stop();
 }
+
+/** Bytes that there are for the model before it is loaded: how many a GPU has, nobody knows unless it is said. */
+const availableTo = ({ memoryGib, backend }: ServeFlags): number | null =>
+  memoryGib ?? (backend === "webgpu" ? null : freeMemoryBytes());
 
 /** A key of flags or of a file is in no variable of the reader's shell. */
 const shellKey = ({ apiKeyInVariable }: AccessFlags): string =>

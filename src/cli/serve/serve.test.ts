@@ -61,14 +61,15 @@ function statusFor(url: string, host: string): Promise<number> {
 
 describe("serve", () => {
   it("prints what it serves and a request that works, and ends at SIGINT", async () => {
-    const { io, stop } = await start("--max-tokens", "5", "--temperature", "0");
+    const flags = ["--max-tokens", "5", "--temperature", "0", "--memory-gib", "3"];
+    const { io, stop } = await start(...flags);
     expect(io.stdout.text).toMatch(/^serving nano at http:\/\/127\.0\.0\.1:\d+\/v1\n/);
     expect(io.stdout.text).toMatch(/backend {2}wasm: 1 thread \(.*f32 activations\)/);
     expect(io.stdout.text).toMatch(
       / streams {2}8 at once; 64 more may wait; prompt cache of 1\.0 GiB\n/,
     );
     expect(io.stdout.text).toMatch(
-      /weights \+ .* state \+ .* KV \+ .* workspace \+ 1\.0 GiB cached states at most = .* of .* available\n/,
+      /weights \+ .* state \+ .* KV \+ .* workspace \+ 1\.0 GiB cached states at most = .* of 3\.0 GiB available\n/,
     );
     const [, target = "", body = ""] = /curl (\S+) .* -d '(.*)'\n$/.exec(io.stdout.text) ?? [];
     const response = await post(target, JSON.parse(body));
