@@ -72,15 +72,20 @@ export async function conversationsStay(
   }
 }
 
-/** Without the line that sends them home turns miss: the case above can fail. */
+/**
+ * Without the line that sends them home turns miss: the case above can fail. One conversation at a time, because
+ * where all replicas are busy, the least loaded one is often that which has just answered.
+ */
 export async function withoutAffinityTheyMiss(
   _: Balancer,
   replicas: readonly Replica[],
 ): Promise<void> {
   const change = (config: string) => config.replace("stick match", "# stick match");
   await using balancer = await Balancer.start(replicas, change);
-  const firsts = places.map((place) => [user(opening(place, "new"))]);
-  assert.ok((await talks(balancer.url, firsts)).includes(false), "no turn missed");
+  const found: boolean[] = [];
+  for (const place of places)
+    found.push(...(await talk(balancer.url, [user(opening(place, "new"))])));
+  assert.ok(found.includes(false), "no turn missed");
 }
 
 /** The balancer reads its files again amid conversations, which stay. */
