@@ -63,8 +63,16 @@ export class Arena {
     return at;
   }
 
-  /** @throws MemoryError where the engine refuses the memory */
-  async fill(onProgress?: (done: number, total: number) => void): Promise<void> {
+  /** How much there is to fill. */
+  get tasks(): number {
+    return this.#tasks.length;
+  }
+
+  /**
+   * @param onTask called after each task
+   * @throws MemoryError where the engine refuses the memory
+   */
+  async fill(onTask: () => void = () => {}): Promise<void> {
     try {
       this.#memory = new WebAssembly.Memory({
         initial: this.memoryBytes / wasmPageBytes,
@@ -74,9 +82,9 @@ export class Arena {
     } catch {
       throw new MemoryError(this.memoryBytes, 0, "WebAssembly refused to reserve that much.");
     }
-    for (const [index, task] of this.#tasks.entries()) {
+    for (const task of this.#tasks) {
       await task();
-      onProgress?.(index + 1, this.#tasks.length);
+      onTask();
     }
     this.#tasks.length = 0;
   }
@@ -96,4 +104,14 @@ export class Arena {
   f32(at: number, length: number): Float32Array {
     return new Float32Array(this.memory.buffer, at, length);
   }
+}
+
+/** Takes and fills several memories, one after the other. */
+export async function fillAll(
+  arenas: readonly Arena[],
+  onProgress?: (done: number, total: number) => void,
+): Promise<void> {
+  const total = arenas.reduce((sum, { tasks }) => sum + tasks, 0);
+  let done = 0;
+  for (const arena of arenas) await arena.fill(() => onProgress?.(++done, total));
 }

@@ -3,8 +3,9 @@ import type { BackendOptions, BackendPlanner, MemoryUse } from "../backend.ts";
 import { sumOf } from "../memory-use.ts";
 import { type Fits, whatFits } from "../what-fits.ts";
 import { Arena, arenaBytesMax } from "./arena.ts";
-import { ACTIVATIONS_F32, ACTIVATIONS_INT8, ARENA_START, READ_AHEAD } from "./layout.ts";
-import { type Places, placeAll } from "./places.ts";
+import { type FarMemory, WeightMemories } from "./far.ts";
+import { ACTIVATIONS_F32, ACTIVATIONS_INT8, ARENA_START } from "./layout.ts";
+import { type Places, placeAll, scratchBytes } from "./places.ts";
 import { buildProgram, type Program } from "./program.ts";
 import { checkShapes } from "./support.ts";
 
@@ -12,11 +13,16 @@ import { checkShapes } from "./support.ts";
 export interface WasmChoice {
   readonly threads: number;
   readonly activations: "f32" | "int8";
+  /** What a memory may hold, for tests; absent: as much as there is. */
+  readonly arenaBytes?: number;
 }
 
 /** A backend's memory before it is taken: where everything will lie, and what it comes to. */
 export interface PlacedBackend {
   readonly arena: Arena;
+  /** All arenas, this one first. */
+  readonly arenas: readonly Arena[];
+  readonly far: readonly FarMemory[];
   readonly places: Places;
   readonly program: Program;
   /** The sum is the memory to the byte: what is reserved, and lost to whole pages, is workspace. */
@@ -29,14 +35,17 @@ export function placeBackend(options: BackendOptions, choice: WasmChoice): Place
   const arena = new Arena(ARENA_START);
   const places = placeAll(arena, options, choice.threads);
   const before = arena.bytes;
+  const scratch = scratchBytes(places.widths);
+  const memories = new WeightMemories(arena, choice.threads, scratch, choice.arenaBytes);
   const kind = choice.activations === "int8" ? ACTIVATIONS_INT8 : ACTIVATIONS_F32;
-  const program = buildProgram(arena, options, places, kind);
-  // Behind the last weights (kernels/read-ahead.ts).
-  arena.place(2 * READ_AHEAD);
-  const weightBytes = arena.bytes - before;
+  const program = buildProgram(arena, memories, options, places, kind);
+  const arenas = memories.close();
+  const weightBytes = arena.bytes - before + memories.farBytes;
   const { stateBytes, kvBytes } = places.memory;
-  const workspaceBytes = arena.memoryBytes - weightBytes - stateBytes - kvBytes;
-  return { arena, places, program, memory: { weightBytes, stateBytes, kvBytes, workspaceBytes } };
+  const allBytes = arenas.reduce((bytes, { memoryBytes }) => bytes + memoryBytes, 0);
+  const workspaceBytes = allBytes - weightBytes - stateBytes - kvBytes;
+  const memory = { weightBytes, stateBytes, kvBytes, workspaceBytes };
+  return { arena, arenas, far: memories.far, places, program, memory };
 }
 
 /**
@@ -44,13 +53,13 @@ export function placeBackend(options: BackendOptions, choice: WasmChoice): Place
  * @throws MemoryError with both numbers and what would fit
  */
 export async function checkFit(
-  { memory }: PlacedBackend,
+  placed: PlacedBackend,
   options: BackendOptions,
   choice: WasmChoice,
 ): Promise<void> {
-  const short = shortOf(memory, options);
+  const short = shortOf(placed, options);
   if (!short) return;
-  const fits: Fits = async (sizes) => !shortOf(placeBackend(sizes, choice).memory, options);
+  const fits: Fits = async (sizes) => !shortOf(placeBackend(sizes, choice), options);
   const [needed, most, sentence] = short;
   throw new MemoryError(needed, most, await whatFits(options, fits), sentence);
 }
@@ -63,9 +72,9 @@ export const wasmPlanner = (choice: WasmChoice, machineBytes: number | null): Ba
   device: deviceText(choice),
   roomBytes: machineBytes,
   async plan(sizes) {
-    const { memory } = placeBackend(sizes, choice);
-    const short = shortOf(memory, sizes);
-    return { memory, refusal: short && memoryText(...short) };
+    const placed = placeBackend(sizes, choice);
+    const short = shortOf(placed, sizes);
+    return { memory: placed.memory, refusal: short && memoryText(...short) };
   },
 });
 
@@ -74,14 +83,15 @@ export const deviceText = ({ threads }: WasmChoice): string =>
   `${threads} thread${threads === 1 ? "" : "s"}`;
 
 const arenaSentence: MemorySentence = (needed, most) =>
-  `The model needs ${needed}, and a WebAssembly memory holds at most ${most}.`;
+  `The model needs ${needed}, matrices not counted, and a WebAssembly memory holds at most ${most}.`;
 
 /** What is needed, the most that there is, and how to say so; null where it fits. */
 function shortOf(
-  memory: MemoryUse,
+  { arena, memory }: PlacedBackend,
   { memoryBytesMax = Number.POSITIVE_INFINITY }: BackendOptions,
 ): readonly [needed: number, most: number, sentence: MemorySentence] | null {
   const bytes = sumOf(memory);
   if (bytes > memoryBytesMax) return [bytes, memoryBytesMax, modelSentence];
-  return bytes > arenaBytesMax ? [bytes, arenaBytesMax, arenaSentence] : null;
+  const near = arena.memoryBytes;
+  return near > arenaBytesMax ? [near, arenaBytesMax, arenaSentence] : null;
 }

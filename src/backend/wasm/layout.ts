@@ -133,7 +133,9 @@ export const MATRIX_SCALES = 20;
 export const MATRIX_MASK = 24;
 /** 1 where these are bf16; 0: f32. */
 export const MATRIX_NARROW = 28;
-export const MATRIX_BYTES = 32;
+/** Of a matrix that lies in another memory (far.ts), which one, from 1; 0: in this one. */
+export const MATRIX_FAR = 32;
+export const MATRIX_BYTES = 36;
 
 export const KIND_AFFINE4 = 1;
 export const KIND_AFFINE8 = 2;
@@ -144,6 +146,8 @@ export const KIND_F32 = 4;
 export const READ_AHEAD = 1024;
 /** Weight rows that share a block: one cache line holds a step of all four. */
 export const BLOCK_ROWS = 4;
+/** Blocks of a matrix in another memory that a thread multiplies by in one go. */
+export const FAR_BLOCKS = 256;
 /** Activation rows that a thread prepares at a time, for blocks that it then reads once. */
 export const ROW_TILE = 32;
 /** Columns of the state that are scanned at a time. */

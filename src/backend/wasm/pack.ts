@@ -2,6 +2,7 @@ import { bf16FromF32, widen } from "../../weights/floats.ts";
 import { unpackCodes } from "../../weights/packing.ts";
 import type { AffineMatrix, AffineRows, DenseMatrix, Matrix } from "../../weights/weights.ts";
 import { type Arena, roundUp } from "./arena.ts";
+import type { WeightMemories } from "./far.ts";
 import {
   BLOCK_ROWS,
   KIND_AFFINE4,
@@ -11,6 +12,7 @@ import {
   MATRIX_BYTES,
   MATRIX_COLS,
   MATRIX_DATA,
+  MATRIX_FAR,
   MATRIX_GROUP,
   MATRIX_KIND,
   MATRIX_MASK,
@@ -53,9 +55,11 @@ const blockScaleBytes = (matrix: AffineMatrix): number =>
 const scaleBytes = (matrix: Matrix): number =>
   matrix.kind === "dense" ? 0 : Math.ceil(matrix.rows / BLOCK_ROWS) * blockScaleBytes(matrix);
 
-/** A matrix in the arena. */
+/** A matrix in an arena. */
 export interface PlacedMatrix {
   readonly matrix: Matrix;
+  /** The number of the memory that has it (far.ts). */
+  readonly far: number;
   readonly data: number;
   readonly scales: number;
 }
@@ -64,9 +68,11 @@ export interface PlacedMatrix {
  * Places a matrix in the block layout of `kernels/weights.ts`; it is read and packed a few rows at a time,
  * and rows past the last are zero.
  */
-export function placeMatrix(arena: Arena, matrix: Matrix): PlacedMatrix {
-  const data = arena.place(dataBytes(matrix));
-  const scales = arena.place(scaleBytes(matrix));
+export function placeMatrix(memories: WeightMemories, matrix: Matrix): PlacedMatrix {
+  const sizes = [dataBytes(matrix), scaleBytes(matrix)].map((bytes) => roundUp(bytes, 64));
+  const [arena, far] = memories.arenaFor(sizes[0]! + sizes[1]!);
+  const data = arena.place(sizes[0]!);
+  const scales = arena.place(sizes[1]!);
   arena.later(async () => {
     for (let row = 0; row < matrix.rows; row += rowsPerRead) {
       const count = Math.min(rowsPerRead, matrix.rows - row);
@@ -74,12 +80,12 @@ export function placeMatrix(arena: Arena, matrix: Matrix): PlacedMatrix {
       else await packDense(arena, matrix, row, count, data);
     }
   });
-  return { matrix, data, scales };
+  return { matrix, far, data, scales };
 }
 
 /** Places the record by which kernels know the first rows of a matrix. Returns its address. */
 export function placeRecord(arena: Arena, placed: PlacedMatrix, rows: number): number {
-  const { matrix, data, scales } = placed;
+  const { matrix, far, data, scales } = placed;
   const words = new Array<number>(MATRIX_BYTES / 4).fill(0);
   words[MATRIX_KIND / 4] = kindOf(matrix);
   words[MATRIX_ROWS / 4] = rows;
@@ -89,6 +95,7 @@ export function placeRecord(arena: Arena, placed: PlacedMatrix, rows: number): n
   words[MATRIX_SCALES / 4] = scales;
   words[MATRIX_MASK / 4] = maskOf(matrix);
   words[MATRIX_NARROW / 4] = isNarrow(matrix) ? 1 : 0;
+  words[MATRIX_FAR / 4] = far;
   return arena.placeU32(words);
 }
 

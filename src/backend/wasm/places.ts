@@ -190,7 +190,7 @@ function placeArrays(arena: Arena, options: BackendOptions): PassArrays {
  * Row-tile accumulators, then 32 prepared rows of the widest input with sums and scales. The scan of a
  * window has its columns of the state there, which are fewer: qkv has a head's keys twice.
  */
-function scratchBytes(widths: ReadonlyMap<RowBuffer, number>): number {
+export function scratchBytes(widths: ReadonlyMap<RowBuffer, number>): number {
   const widest = Math.max(...[...widths].map(([name, width]) => (name === "logits" ? 0 : width)));
   const sums = Math.max(widest, ROW_TILE);
   return SCRATCH_PREPARED + 4 * (sums + widest + ROW_TILE * widest);

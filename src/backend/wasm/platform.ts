@@ -1,3 +1,5 @@
+import type { FarPlaces } from "./far.ts";
+
 /** What the wasm backend needs of its surroundings: Node or a browser. */
 export interface WasmPlatform {
   /** Threads unless the user says: the cores this process may use. */
@@ -25,8 +27,14 @@ export interface ThreadSetup {
   readonly counters: number;
   readonly pass: number;
   readonly scratch: number;
+  /** The other memories that hold matrices, and this thread's places in them (far.ts). */
+  readonly far: readonly ThreadFar[];
   /** Whether integer products are added in 32 bits: the bits are the same. */
   readonly wide: boolean;
+}
+
+export interface ThreadFar extends FarPlaces {
+  readonly memory: WebAssembly.Memory;
 }
 
 /** Exports of `kernels/index.ts`. */
@@ -40,6 +48,20 @@ export interface KernelExports {
     counters: number,
     generation: number,
   ): number;
+  /** Multiplies a tile's rows by blocks of a matrix (kernels/project.ts). */
+  multiply(
+    matrix: number,
+    int8: boolean,
+    begin: number,
+    n: number,
+    rows: number,
+    scratch: number,
+    out: number,
+    outStride: number,
+    accumulate: boolean,
+  ): void;
+  /** A row of a matrix as floats (kernels/norm.ts). */
+  embedRow(matrix: number, id: number, out: number): void;
   /** Says how this instance adds integer products (kernels/dots.ts). */
   useWide(yes: boolean): void;
   probeMadd(): number;
@@ -48,14 +70,38 @@ export interface KernelExports {
   probeExp(x: number): number;
 }
 
+/** What the kernels call for matrices in other memories (kernels/far.ts). */
+export interface FarImports {
+  multiplyFar(
+    far: number,
+    matrix: number,
+    int8: number,
+    begin: number,
+    n: number,
+    rows: number,
+    scratch: number,
+    prepared: number,
+    out: number,
+    outStride: number,
+    accumulate: number,
+  ): void;
+  embedFar(far: number, matrix: number, id: number, out: number): void;
+}
+
+const noFar = (): never => {
+  throw new Error("a matrix in another memory, of which there is none");
+};
+const nothingFar: FarImports = { multiplyFar: noFar, embedFar: noFar };
+
 /** One instance of the kernels over a memory. */
 export async function instantiate(
   module: WebAssembly.Module,
   memory: WebAssembly.Memory,
+  far: FarImports = nothingFar,
 ): Promise<KernelExports> {
   const abort = () => {
     throw new Error("a kernel aborted");
   };
-  const instance = await WebAssembly.instantiate(module, { env: { memory, abort } });
+  const instance = await WebAssembly.instantiate(module, { env: { memory, abort, ...far } });
   return instance.exports as unknown as KernelExports;
 }

@@ -1,6 +1,7 @@
 import { nextTask } from "../../clock.ts";
 import { BackendError, BackendLostError, messageOf } from "../../errors.ts";
 import type { Arena } from "./arena.ts";
+import type { FarMemory } from "./far.ts";
 import {
   CONTROL_BASE,
   CONTROL_DONE,
@@ -59,15 +60,20 @@ export class ThreadPool {
   static async start(
     platform: WasmPlatform,
     arena: Arena,
-    setup: Omit<ThreadSetup, "memory" | "thread" | "threads" | "scratch">,
+    setup: Omit<ThreadSetup, "memory" | "thread" | "threads" | "scratch" | "far">,
     scratches: readonly number[],
+    memories: readonly FarMemory[] = [],
   ): Promise<ThreadPool> {
     const { promise: lost, resolve } = Promise.withResolvers<BackendLostError>();
     const life = { stopping: false };
     const count = scratches.length;
     const started = await Promise.allSettled(
       scratches.map((scratch, thread) => {
-        const own = { ...setup, memory: arena.memory, thread, threads: count, scratch };
+        const far = memories.map((one) => ({
+          ...one.threads[thread]!,
+          memory: one.arena.memory,
+        }));
+        const own = { ...setup, memory: arena.memory, thread, threads: count, scratch, far };
         return platform.spawn(own, (error) => {
           if (!life.stopping)
             resolve(new BackendLostError(`A compute thread died: ${error.message}`, error));

@@ -9,6 +9,7 @@ import { encodeMoveKv } from "./encode-attention.ts";
 import { encodeKeep } from "./encode-delta.ts";
 import { encodeMoveFeatures } from "./encode-draft.ts";
 import type { Encoding, Instruction } from "./encoding.ts";
+import type { WeightMemories } from "./far.ts";
 import {
   ACTIVATIONS_INT8,
   INSTRUCTION_BYTES,
@@ -35,6 +36,7 @@ export interface Program {
  */
 export function buildProgram(
   arena: Arena,
+  memories: WeightMemories,
   options: BackendOptions,
   places: Places,
   activations: number,
@@ -42,7 +44,7 @@ export function buildProgram(
   const { weights, taps, drafter = null } = options;
   const target: Encoding = {
     arena,
-    tensors: new PlacedTensors(arena, stepTensors(weights, drafter?.weights ?? null)),
+    tensors: new PlacedTensors(arena, memories, stepTensors(weights, drafter?.weights ?? null)),
     places,
     shape: weights.shape,
     drafter: drafter?.weights.shape ?? null,

@@ -1,11 +1,13 @@
 import { invariant } from "../../errors.ts";
 import type { StepTensors } from "../../weights/tensors.ts";
 import type { Arena } from "./arena.ts";
+import type { WeightMemories } from "./far.ts";
 import { type PlacedMatrix, placeMatrix, placeRecord } from "./pack.ts";
 
 /** The tensors that steps name, each placed once, however many steps use it. */
 export class PlacedTensors {
   readonly #arena: Arena;
+  readonly #memories: WeightMemories;
   readonly #tensors: StepTensors;
   /** By matrix: a tied head is the embedding's own. */
   readonly #matrices = new Map<object, PlacedMatrix>();
@@ -13,19 +15,21 @@ export class PlacedTensors {
   readonly #records = new Map<string, number>();
   readonly #vectors = new Map<string, number>();
 
-  constructor(arena: Arena, tensors: StepTensors) {
+  /** @param arena where records and vectors go */
+  constructor(arena: Arena, memories: WeightMemories, tensors: StepTensors) {
     this.#arena = arena;
+    this.#memories = memories;
     this.#tensors = tensors;
   }
 
   /** The address of a matrix's record (layout.ts); of its first `rows` alone where they are given. */
   matrix(path: string, rows?: number): number {
     const matrix = this.#tensors.matrix(path);
-    const placed = this.#matrices.get(matrix) ?? placeMatrix(this.#arena, matrix);
+    const placed = this.#matrices.get(matrix) ?? placeMatrix(this.#memories, matrix);
     this.#matrices.set(matrix, placed);
     const count = rows ?? matrix.rows;
     invariant(count <= matrix.rows, `${count} of ${path}'s ${matrix.rows} rows`);
-    const key = `${placed.data} ${count}`;
+    const key = `${placed.far} ${placed.data} ${count}`;
     const at = this.#records.get(key) ?? placeRecord(this.#arena, placed, count);
     this.#records.set(key, at);
     return at;

@@ -17,7 +17,7 @@ import { draftCandidates, drawCandidates, keepLogits } from "../draw-candidates.
 import { copyHeld, HeldStates, heldBytes, type SlotArrays, type StateArrays } from "../held.ts";
 import { checkSnapshot } from "../snapshot.ts";
 import { OpenWindows } from "../windows.ts";
-import type { Arena } from "./arena.ts";
+import { type Arena, fillAll } from "./arena.ts";
 import { checkFit, deviceText, placeBackend, type WasmChoice } from "./fit.ts";
 import { PassWriter } from "./pass.ts";
 import type { PassKind, Places, RowArray } from "./places.ts";
@@ -83,9 +83,9 @@ export class WasmBackend implements Backend {
     const { weights, platform, activations, onProgress } = options;
     const placed = placeBackend(options, options);
     const kernels = await probeKernels(platform);
-    const { arena, places, program, memory } = placed;
+    const { arena, arenas, far, places, program, memory } = placed;
     await checkFit(placed, options, options);
-    await arena.fill(onProgress);
+    await fillAll(arenas, onProgress);
     const setup = {
       module: kernels.module,
       program: program.at,
@@ -94,7 +94,7 @@ export class WasmBackend implements Backend {
       pass: places.pass.blocks,
       wide: options.wide ?? (addsIntegers(options) && isWideFaster(kernels)),
     };
-    const pool = await ThreadPool.start(platform, arena, setup, places.scratches);
+    const pool = await ThreadPool.start(platform, arena, setup, places.scratches, far);
     const simd = kernels.relaxed ? "relaxed SIMD" : "SIMD";
     const { slots, pages, rowsMax, drawsMax } = options;
     const info: BackendInfo = {

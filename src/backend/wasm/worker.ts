@@ -6,6 +6,7 @@ import {
   CONTROL_LEFT,
 } from "./layout.ts";
 import { instantiate, type ThreadSetup } from "./platform.ts";
+import { farImports } from "./worker-far.ts";
 
 const word = (offset: number): number => (CONTROL_BASE + offset) / 4;
 
@@ -23,7 +24,8 @@ export async function serveThread(
 ): Promise<void> {
   const { module, memory, thread, threads, program, instructions, counters, pass, scratch, wide } =
     setup;
-  const kernels = await instantiate(module, memory);
+  const far = await farImports(module, memory, setup.far, wide);
+  const kernels = await instantiate(module, memory, far);
   kernels.useWide(wide);
   const control = new Int32Array(memory.buffer);
   let generation = Atomics.load(control, word(CONTROL_GENERATION));

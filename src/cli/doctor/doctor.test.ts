@@ -50,7 +50,7 @@ const report: MachineReport = {
   },
   limits: [
     { shape: "2b", cpu_tokens_per_second: 36.7, gpu_tokens_per_second: 730.5 },
-    { shape: "27b", cpu_tokens_per_second: null, gpu_tokens_per_second: 54.4 },
+    { shape: "27b", cpu_tokens_per_second: 2.7, gpu_tokens_per_second: 54.4 },
   ],
 };
 
@@ -74,7 +74,7 @@ test("a machine with a GPU, in lines", () => {
       features   shader-f16, subgroups
       limits     4.0 GiB a buffer, 128.0 MiB a binding, 16 bindings, 1024 invocations, 32 KiB of workgroup memory
       note       no subgroup matrices: it is so
-    at most      2b 36.7 tokens a second on wasm; too large for it: 27b
+    at most      2b 36.7, 27b 2.7 tokens a second on wasm
                  2b 730.5, 27b 54.4 tokens a second on webgpu
                  because each token reads all weights (of 4 bits here); drafts and streams share a reading"
   `);
@@ -93,7 +93,7 @@ test("a machine without, in lines", () => {
     wasm      8 threads, relaxed SIMD, fused multiply-add
     numerics  0123456789abcdef
     webgpu    There is no adapter.
-    at most   2b 36.7 tokens a second on wasm; too large for it: 27b
+    at most   2b 36.7, 27b 2.7 tokens a second on wasm
               because each token reads all weights (of 4 bits here); drafts and streams share a reading"
   `);
 });
@@ -123,20 +123,18 @@ test("doctor tells of this machine, and the same as JSON", async () => {
   expect(reportText(found)).toContain(cpu.model);
 });
 
-test("no decoding is faster than its memory, and none is of what can't be opened", async () => {
+test("no decoding is faster than its memory", () => {
   // 14.412 GB of weights of a 27B, and 302 MB of states (its arithmetic, to 0.1 %).
-  const all = await speedLimits(1e12, 14.714e12);
+  const all = speedLimits(1e12, 14.714e12);
   expect(all.at(-1)).toEqual({
     shape: "27b",
-    cpu_tokens_per_second: null,
+    cpu_tokens_per_second: 68,
     gpu_tokens_per_second: 1000,
   });
-  const onCpu = all.filter((limit) => limit.cpu_tokens_per_second !== null);
-  expect(onCpu.map(({ shape }) => shape)).toEqual(["0.8b", "2b", "4b"]);
-  for (const { cpu_tokens_per_second: cpu, gpu_tokens_per_second: gpu } of onCpu) {
-    expect(gpu! / cpu!).toBeCloseTo(14.714, 0);
-  }
-  expect((await speedLimits(1e12, null))[0]!.gpu_tokens_per_second).toBeNull();
+  expect(all.every((limit) => limit.gpu_tokens_per_second! > limit.cpu_tokens_per_second)).toBe(
+    true,
+  );
+  expect(speedLimits(1e12, null)[0]!.gpu_tokens_per_second).toBeNull();
 });
 
 test("without a GPU it ends well and says what to install", () => {

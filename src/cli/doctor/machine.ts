@@ -100,7 +100,7 @@ export async function inspectMachine(adapter: string | null): Promise<MachineRep
         : ["no relaxed SIMD, or one that failed its self-test: int8 activations are slower"],
     },
     webgpu,
-    limits: await speedLimits(read.medianBytesPerSecond, gpuBytes),
+    limits: speedLimits(read.medianBytesPerSecond, gpuBytes),
   };
 }
 

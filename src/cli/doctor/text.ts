@@ -64,11 +64,8 @@ function limitsOf(
   rate: "cpu_tokens_per_second" | "gpu_tokens_per_second",
   backend: string,
 ): string {
-  const rates = limits.filter((limit) => limit[rate] !== null);
-  const speeds = rates.map((limit) => `${limit.shape} ${limit[rate]}`).join(", ");
-  const large = limits.filter((limit) => limit[rate] === null).map(({ shape }) => shape);
-  const note = large.length === 0 ? "" : `; too large for it: ${large.join(", ")}`;
-  return `${speeds} tokens a second on ${backend}${note}`;
+  const rates = limits.map((limit) => `${limit.shape} ${limit[rate]}`);
+  return `${rates.join(", ")} tokens a second on ${backend}`;
 }
 
 function limitsText(limits: MachineReport["webgpu"]["adapters"][number]["limits"]): string {

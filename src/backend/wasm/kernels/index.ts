@@ -39,7 +39,9 @@ import { scan } from "./scan";
 import { enterStep, leaveStep, nextUnit, share } from "./sync";
 
 export { useWide } from "./dots";
+export { embedRow } from "./norm";
 export { probeDot, probeExp, probeMadd, probeSpeed } from "./probe";
+export { multiply } from "./project";
 
 /**
  * Runs `count` instructions at `program` over the pass blocks at `pass`, pass number `generation`, as one of

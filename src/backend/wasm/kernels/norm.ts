@@ -6,11 +6,13 @@ import {
   KIND_BF16,
   MATRIX_COLS,
   MATRIX_DATA,
+  MATRIX_FAR,
   MATRIX_GROUP,
   MATRIX_KIND,
   MATRIX_NARROW,
   MATRIX_SCALES,
 } from "../layout";
+import { embedFar } from "./far";
 import { silu4, sumOfSquares } from "./math";
 import { nextUnit, share } from "./sync";
 
@@ -111,11 +113,14 @@ export function embed(op: usize, rows: i32, ids: usize): void {
   for (let row = nextUnit(); row >= 0; row = nextUnit()) {
     const id = load<i32>(ids + ((row as usize) << 2));
     const out = (load<u32>(op, 12) as usize) + (row as usize) * (load<u32>(op, 16) as usize);
-    embedRow(matrix, id, out);
+    const far = load<i32>(matrix, MATRIX_FAR);
+    if (far) embedFar(far, matrix, id, out);
+    else embedRow(matrix, id, out);
   }
 }
 
-function embedRow(matrix: usize, id: i32, out: usize): void {
+/** A row of a matrix as floats. */
+export function embedRow(matrix: usize, id: i32, out: usize): void {
   const kind = load<i32>(matrix, MATRIX_KIND);
   const cols = load<i32>(matrix, MATRIX_COLS);
   const group = load<i32>(matrix, MATRIX_GROUP);

@@ -7,12 +7,14 @@
 // the pass has, the row's tile and panel, its neighbours and the thread change nothing.
 import {
   ACTIVATIONS_INT8,
+  FAR_BLOCKS,
   KIND_AFFINE4,
   KIND_AFFINE8,
   KIND_BF16,
   KIND_F32,
   MATRIX_COLS,
   MATRIX_DATA,
+  MATRIX_FAR,
   MATRIX_GROUP,
   MATRIX_KIND,
   MATRIX_MASK,
@@ -24,6 +26,7 @@ import {
   SCRATCH_PREPARED,
 } from "../layout";
 import { isWide, Narrow, Wide } from "./dots";
+import { multiplyFar } from "./far";
 import { int8Block, int8FourBlocks, int8Fours, prepareInt8, unpackTwoBlocks } from "./int8";
 import { put } from "./math";
 import { fourRows, oneRow, twoRows } from "./panels";
@@ -64,6 +67,8 @@ export function project(op: usize, rows: i32, scratch: usize, threads: i32): voi
   const unitsPerTile = (blocks + run - 1) / run;
   const units = unitsPerTile * tiles;
   let prepared: i64 = -1;
+  // A bit for each memory that has what is prepared.
+  let sent: u32 = 0;
   share(units);
   for (let unit = nextUnit(); unit >= 0; unit = nextUnit()) {
     const tile = unit / unitsPerTile;
@@ -85,9 +90,21 @@ export function project(op: usize, rows: i32, scratch: usize, threads: i32): voi
       if (key != prepared) {
         prepare(matrix, kind, int8, x, inputStride, tileRows, scratch);
         prepared = key;
+        sent = 0;
       }
       const n = min(left, here - begin);
-      multiply(record, matrix, kind, int8, begin, n, firstRow, tileRows, scratch);
+      const outStride = load<u32>(record, 8) as usize;
+      const out = (load<u32>(record, 4) as usize) + (firstRow as usize) * outStride;
+      const accumulate = load<i32>(record, 12) != 0;
+      const far = load<i32>(matrix, MATRIX_FAR);
+      if (far) {
+        const bytes = ((sent >> far) & 1) == 0 ? preparedBytes(matrix, kind, int8, tileRows) : 0;
+        multiplyAway(far, matrix, int8, begin, n, tileRows, scratch, bytes, out, outStride, accumulate);
+        sent |= 1 << far;
+      } else {
+        const to = out + ((begin as usize) << 4);
+        multiply(matrix, int8, begin, n, tileRows, scratch, to, outStride, accumulate);
+      }
       left -= n;
       begin = 0;
     }
@@ -130,22 +147,41 @@ function prepare(
   }
 }
 
-/** Blocks [begin, begin + n) of one matrix for the tile's rows. */
-function multiply(
-  record: usize,
+/** The same as multiply, in the memory where the matrix is, a few blocks at a time. */
+function multiplyAway(
+  far: i32,
   matrix: usize,
-  kind: i32,
   int8: bool,
   begin: i32,
   n: i32,
-  firstRow: i32,
   rows: i32,
   scratch: usize,
+  prepared: usize,
+  out: usize,
+  outStride: usize,
+  accumulate: bool,
 ): void {
-  const outStride = load<u32>(record, 8) as usize;
-  const out =
-    (load<u32>(record, 4) as usize) + (firstRow as usize) * outStride + ((begin as usize) << 4);
-  const accumulate = load<i32>(record, 12) != 0;
+  for (const end = begin + n; begin < end; begin += FAR_BLOCKS) {
+    const few = min(FAR_BLOCKS, end - begin);
+    const to = out + ((begin as usize) << 4);
+    multiplyFar(far, matrix, int8, begin, few, rows, scratch, prepared, to, outStride, accumulate);
+    prepared = 0;
+  }
+}
+
+/** Blocks [begin, begin + n) of one matrix for a tile's rows, whose outputs begin at `out`. */
+export function multiply(
+  matrix: usize,
+  int8: bool,
+  begin: i32,
+  n: i32,
+  rows: i32,
+  scratch: usize,
+  out: usize,
+  outStride: usize,
+  accumulate: bool,
+): void {
+  const kind = load<i32>(matrix, MATRIX_KIND);
   const narrow = load<i32>(matrix, MATRIX_NARROW) != 0;
   if (int8 && isCodes(kind)) {
     if (isWide()) {
@@ -377,6 +413,13 @@ function groupOf(matrix: usize): i32 {
 
 // A thread's scratch holds prepared activations: group sums, scales of int8 ones, values. A tile of 32 rows
 // has no more groups of codes than a row has columns, and a dense row's one group has a sum too.
+
+/** Bytes behind SCRATCH_PREPARED of a tile's activations. */
+function preparedBytes(matrix: usize, kind: i32, int8: bool, rows: i32): usize {
+  const cols = load<i32>(matrix, MATRIX_COLS);
+  const values = ((rows * cols) as usize) << (int8 && isCodes(kind) ? 0 : 2);
+  return valuesAt(0, cols) + values - SCRATCH_PREPARED;
+}
 
 @inline
 function sumsAt(scratch: usize): usize {
